@@ -124,6 +124,25 @@ def test_a_program_without_real_time_threads_is_judged_whole() -> None:
     assert "RA18" in found(examined)
 
 
+@pytest.mark.parametrize(
+    ("path", "variant"),
+    [
+        ("/lib/ld-musl-x86_64.so.1", "musl"),
+        ("/usr/lib/x86_64-linux-musl/libc.so", "musl"),
+        ("/usr/lib/x86_64-linux-gnu/libc.so.6", ""),
+    ],
+)
+def test_a_program_of_musl_is_told_what_sets_a_policy_there(
+    path: str, variant: str
+) -> None:
+    smaps = f"7f00-8f00 r-xp 00000000 08:01 7 {path}\nVmFlags: rd ex lo\n"
+    observation = seen(thread(policy="other", priority=0), files=Files(smaps=smaps))
+
+    (one,) = (x for x in examine(observation).findings if x.id == "RA01")
+
+    assert one.variant == variant
+
+
 def test_a_policy_that_was_set_on_the_first_thread_alone_is_named() -> None:
     first = threads.task(100, "fifo", pid=100, priority=60, cpus="2", name="app")
     observation = replace(

@@ -111,13 +111,29 @@ def _of_kernel(thread: Thread) -> bool:
 def _policies(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
     if not any(t.real_time for t in seen.threads):
         total = len(seen.threads)
-        yield Finding("RA01", f"none of its {total} threads is: all are judged")
+        variant = "musl" if _has_musl(seen) else ""
+        detail = f"none of its {total} threads is: all are judged"
+        yield Finding("RA01", detail, variant=variant)
         return
     for thread in judged:
         if not thread.real_time:
             yield _about(thread, "RA01", f"policy {thread.line.policy}")
     if all(thread.real_time for thread in judged):
         yield from _ordinary_beside(seen, judged)
+
+
+_MUSL = re.compile(r"/ld-musl-|-linux-musl[^/\n]*/libc\.so|/musl[^/\n]*/src/")
+
+
+def _has_musl(seen: Observation) -> bool:
+    """Whether its C library, also one that is linked into it, is musl."""
+    files = (
+        frame.file
+        for stacks in seen.watch.stacks.values()
+        for one in stacks
+        for frame in one.stack.frames
+    )
+    return any(map(_MUSL.search, (seen.files.smaps or "", *files)))
 
 
 def _ordinary_beside(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
