@@ -321,7 +321,9 @@ def measured(
     given: RunRecord, attachments: Mapping[str, bytes | None] | None = None
 ) -> Measured:
     """Return what a runner hands over of a run that becomes this record."""
-    seen = Observation(hello=given.hello, result=given.result, ticks=list(given.ticks))
+    seen = Observation(hello=given.hello, result=given.result)
+    for tick in given.ticks:
+        seen.ticks.append(tick)
     return Measured(
         run=given.run,
         campaign=Campaign(),

@@ -275,7 +275,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class TickCpu:
-    """One thread's state in a tick; `max_ns` is of the last second, 0 if no sample."""
+    """One thread's state in a tick; `max_ns` is since the tick before."""
 
     cpu: Cpu | None
     samples: Count
@@ -285,7 +285,7 @@ class TickCpu:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """Once a second: how far the threads are, and the state of the hardware."""
+    """How far the threads are, and the hardware: once a second, seldomer if long."""
 
     type: Literal["tick"] = field(kw_only=True, default="tick")
     t_ns: Count

@@ -27,6 +27,7 @@ from rtscope.measure.loads import (
 )
 from rtscope.measure.observe import Observation
 from rtscope.measure.plan import knobs
+from rtscope.measure.seconds import thinned
 from rtscope.record.caveats import catalogue
 from rtscope.record.caveats.catalogue import Caveat, caveats_from, gravest_first, make
 from rtscope.record.model import LoadRecord, Run, RunRecord, VirtualRun
@@ -94,12 +95,13 @@ def assemble(measured: Measured) -> RunRecord:
     seen, load = measured.seen, measured.load
     if seen.hello is None or seen.result is None:
         raise TargetError("the agent sent no first line")
+    load_ticks = tuple(seen.load_ticks)
     proof = LoadProof(
         get_load(measured.run.load),
         load.command.argv,
         seen.load_windows,
         (seen.result.start_ns, seen.result.end_ns),
-        ticks=seen.load_ticks,
+        ticks=load_ticks,
     )
     record = RunRecord(
         schema=2,
@@ -118,12 +120,12 @@ def assemble(measured: Measured) -> RunRecord:
             name=measured.run.load,
             argv=load.command.argv,
             version=load.version,
-            ticks=tuple(seen.load_ticks),
+            ticks=load_ticks,
             end=seen.load_end,
             throughput=_figures(throughput_of, load.metrics),
             log_tail=load.log[-LOG_TAIL:],
             operations=_figures(operations_of, load.metrics),
-            windows=tuple(seen.load_windows),
+            windows=thinned(seen.load_windows),
             workers=proof.workers,
         ),
         kernel_log=tuple(seen.kernel_log),

@@ -35,6 +35,7 @@ from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import Stream, Target
 from rtscope.machine.target.stream import wait_any
 from rtscope.measure.growth import GrowthSum
+from rtscope.measure.seconds import Seconds, seconds_of_load, seconds_of_ticks
 from rtscope.record.events.writer import TraceParts
 from rtscope.record.samples import SamplesParts
 
@@ -78,9 +79,9 @@ class Observation:
 
     hello: Hello | None = None
     result: AgentResult | None = None
-    ticks: list[Tick] = field(default_factory=list)
+    ticks: Seconds[Tick] = field(default_factory=seconds_of_ticks)
     kernel_log: list[KernelMessage] = field(default_factory=list)
-    load_ticks: list[LoadTick] = field(default_factory=list)
+    load_ticks: Seconds[LoadTick] = field(default_factory=seconds_of_load)
     load_windows: list[LoadWindow] = field(default_factory=list)
     load_end: LoadEnd | None = None
     load_ended_early: bool = False

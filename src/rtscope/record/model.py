@@ -301,7 +301,7 @@ class LoadRecord:
     operations: Mapping[str, Count] = field(default_factory=dict)
     """Operations until the load was stopped, by stressor (`bogo-ops` of stress-ng)."""
     windows: tuple[LoadWindow, ...] = ()
-    """What each process did, window after window; empty: not watched."""
+    """What each process did, each k-th window if there are many; empty: unwatched."""
     workers: tuple[WorkerRecord, ...] = ()
     """The same for the whole measurement; empty: not watched."""
 

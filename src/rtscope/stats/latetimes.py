@@ -25,7 +25,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from rtscope.contract import ThreadResult
+from rtscope.contract import ThreadResult, Tick
 from rtscope.host.units import NS_PER_S
 from rtscope.record.model import RunRecord
 from rtscope.stats.episodes import GAP_INTERVALS, GAP_NS
@@ -384,9 +384,9 @@ def late_times(record: RunRecord) -> LateTimes:
     )
     if len(events) >= LEAST_EVENTS or len(record.ticks) < LEAST_SECONDS:
         return exact
-    return LateTimes(
-        events=tuple(_seconds(record)), step_ns=NS_PER_S, from_start=True, seconds=True
-    )
+    span_ns = _span_ns(record.ticks)
+    seconds = tuple(_seconds(record, span_ns))
+    return LateTimes(events=seconds, step_ns=span_ns, from_start=True, seconds=True)
 
 
 def _known(threads: Sequence[ThreadResult]) -> list[LateEvent]:
@@ -434,11 +434,16 @@ def _grouped(wakeups: Sequence[LateEvent], gap_ns: int) -> list[LateEvent]:
     return groups
 
 
-def _seconds(record: RunRecord) -> list[LateEvent]:
-    """Return the quarter of the seconds with the largest maxima."""
+def _span_ns(ticks: Sequence[Tick]) -> int:
+    """Return for how long a tick stands: a second, and longer in a long run."""
+    return max(1, round(ticks[-1].t_ns / NS_PER_S / len(ticks))) * NS_PER_S
+
+
+def _seconds(record: RunRecord, span_ns: int) -> list[LateEvent]:
+    """Return the quarter of the ticks with the largest maxima."""
     seconds = [
         LateEvent(
-            max(round(tick.t_ns / NS_PER_S) - 1, 0) * NS_PER_S,
+            max(round(tick.t_ns / NS_PER_S) * NS_PER_S - span_ns, 0),
             max((cpu.max_ns for cpu in tick.cpus), default=0),
         )
         for tick in record.ticks

@@ -73,7 +73,8 @@ def maxima_over_time(
     if not ticks:
         return None
     duration_s = max(1, round(ticks[-1].t_ns / NS_PER_S))
-    step_s = math.ceil(duration_s / MAX_TIME_STEPS)
+    span_s = round(duration_s / len(ticks))  # more than one in a long run
+    step_s = max(math.ceil(duration_s / MAX_TIME_STEPS), span_s)
     steps = math.ceil(duration_s / step_s)
     # A tick comes a little after the second that it is about, never before its end.
     place = [

@@ -175,8 +175,10 @@ def alive_sentence(load: LoadRecord) -> str:
     used = [0, *(tick.cpu_ns for tick in load.ticks)]
     busy = sum(after > before for before, after in pairwise(used))
     most = max(tick.processes for tick in load.ticks)
+    each = round(load.ticks[-1].t_ns / NS_PER_S / len(load.ticks))
+    pace = f"one in {each} s" if each > 1 else "one per second"
     sentence = (
-        f"Its CPU time grew in {busy:,} of {len(load.ticks):,} checks, one per second, "
+        f"Its CPU time grew in {busy:,} of {len(load.ticks):,} checks, {pace}, "
         f"with up to {most:,} {'process' if most == 1 else 'processes'}"
     )
     if load.end is None:
