@@ -14,6 +14,7 @@ from statistics import median
 from typing import Protocol
 
 from rtscope.verbs.test.search.levers import Lever, Space
+from rtscope.verbs.test.search.proposals import propose
 from rtscope.verbs.test.search.trials import Proposal, Trial
 from search.simulated import Part, Simulated, Worst, simulate
 
@@ -69,7 +70,7 @@ def _as_on_a_board(worst: Worst, proposal: Proposal) -> Worst:
     return replace(worst, response_ns=worst.response_ns + noise_ns, instants=instants)
 
 
-def _phase(*parties: str, period_us: int) -> Lever:
+def phase(*parties: str, period_us: int) -> Lever:
     return Lever(
         f"phase of {parties[0]}",
         0,
@@ -100,7 +101,7 @@ LOCK_AT_ONE_INSTANT = Landscape(
             cpu=1,
         ),
     ),
-    (_phase("logger", period_us=8000),),
+    (phase("logger", period_us=8000),),
     "control",
     45 * US,
 )
@@ -112,7 +113,7 @@ THREE_MEET = Landscape(
         Simulated("network", 80, 2 * MS, (_runs(18),), phase_ns=700 * US),
         Simulated("motor", 90, 2 * MS, (_runs(22),), phase_ns=1300 * US),
     ),
-    (_phase("network", period_us=2000), _phase("motor", period_us=2000)),
+    (phase("network", period_us=2000), phase("motor", period_us=2000)),
     "control",
     64 * US,
 )
@@ -149,7 +150,7 @@ CHAIN_OF_LOCKS = Landscape(
             cpu=2,
         ),
     ),
-    (_phase("filter", period_us=1000), _phase("storage", period_us=2000)),
+    (phase("filter", period_us=1000), phase("storage", period_us=2000)),
     "control",
     80 * US,
 )
@@ -170,7 +171,7 @@ BURST = Landscape(
         ),
         Simulated("burst", 70, 8 * MS, (_runs(120),), phase_ns=5 * MS, cpu=1),
     ),
-    (_phase("reader", period_us=2000), _phase("burst", period_us=8000)),
+    (phase("reader", period_us=2000), phase("burst", period_us=8000)),
     "control",
     120 * US,
 )
@@ -193,9 +194,9 @@ TWO_PROCESSES = Landscape(
         Simulated("b/signal", 60, 4 * MS, (_runs(40),), phase_ns=100 * US, cpu=1),
     ),
     (
-        _phase("b/writer", "b/signal", period_us=4000),
-        _phase("a/helper", period_us=4000),
-        _phase("b/signal", period_us=4000),
+        phase("b/writer", "b/signal", period_us=4000),
+        phase("a/helper", period_us=4000),
+        phase("b/signal", period_us=4000),
     ),
     "a/control",
     75 * US,
@@ -209,8 +210,8 @@ INTERRUPT = Landscape(
         Simulated("device", 98, 4 * MS, (_runs(14),), phase_ns=900 * US),
     ),
     (
-        _phase("control", period_us=1000),
-        _phase("device", period_us=4000),
+        phase("control", period_us=1000),
+        phase("device", period_us=4000),
     ),
     "control",
     39 * US,
@@ -238,7 +239,7 @@ def _published(name: str, judged: str, found_us: int, *all_: Simulated) -> Lands
         for number, one in enumerate(all_)
     )
     levers = tuple(
-        _phase(one.name, period_us=one.period_ns // US)
+        phase(one.name, period_us=one.period_ns // US)
         for one in threads
         if one.name != still
     )
@@ -320,6 +321,23 @@ def trials_until_found(
         if trial.worst_ns >= landscape.found_ns:
             return number
     return None
+
+
+IN_A_ROUND = 20
+
+
+def directed(seed: int) -> Next:
+    """Return the search of rtscope, which makes its trials in rounds."""
+    queue: list[Proposal] = []
+
+    def next_proposal(space: Space, trials: list[Trial], number: int) -> Proposal:
+        if not queue:
+            queue.extend(
+                propose(space, trials, seed=seed, count=IN_A_ROUND if trials else 1)
+            )
+        return queue.pop(0)
+
+    return next_proposal
 
 
 def blind(seed: int) -> Next:

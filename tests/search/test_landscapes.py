@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from rtscope.verbs.test.search.levers import Lever, Space
-from rtscope.verbs.test.search.proposals import propose
 from rtscope.verbs.test.search.trials import Instant, Proposal, Trial
+from search import strangers
 from search.landscapes import (
     HELD_OUT,
     TUNED,
@@ -16,6 +16,7 @@ from search.landscapes import (
     Next,
     Searched,
     blind,
+    directed,
     found_by,
     trials_until_found,
 )
@@ -25,20 +26,6 @@ pytestmark = pytest.mark.slow
 BUDGET = 400
 SEEDS, FEW = range(20), range(10)
 """lab/search-worst.md has the figures of 20."""
-IN_A_ROUND = 20
-
-
-def directed(seed: int) -> Next:
-    queue: list[Proposal] = []
-
-    def next_proposal(space: Space, trials: list[Trial], number: int) -> Proposal:
-        if not queue:
-            queue.extend(
-                propose(space, trials, seed=seed, count=IN_A_ROUND if trials else 1)
-            )
-        return queue.pop(0)
-
-    return next_proposal
 
 
 def played(
@@ -63,6 +50,16 @@ def test_a_published_worst_case_takes_at_most_half_the_trials_of_chance(
 
     assert found >= max(18, found_by_chance)
     assert median <= median_of_chance / 2
+
+
+@pytest.mark.parametrize("landscape", strangers.HELD_OUT, ids=lambda one: one.name)
+def test_a_worst_case_of_a_stranger_takes_no_more_trials_than_by_chance(
+    landscape: Landscape,
+) -> None:
+    (found, median), (found_by_chance, median_of_chance) = played(landscape, range(5))
+
+    assert found >= found_by_chance
+    assert median <= median_of_chance
 
 
 @pytest.mark.parametrize("landscape", TUNED, ids=lambda one: one.name)
