@@ -238,13 +238,14 @@ def test_json_has_digest_schema_and_unresolved_percentiles_as_null() -> None:
     assert told["verdict"] is None
 
 
-def load_of(*cpu_ns: int, asked: bool = True) -> LoadRecord:
+def load_of(*cpu_ns: int, asked: bool = True, each_s: int = 1) -> LoadRecord:
     return LoadRecord(
         name="cpu",
         argv=("stress-ng",),
         version=None,
         ticks=tuple(
-            LoadTick(t_ns=i, processes=3, cpu_ns=n) for i, n in enumerate(cpu_ns)
+            LoadTick((9_000 + at * each_s) * 1_000_000_000, processes=3, cpu_ns=cpu)
+            for at, cpu in enumerate(cpu_ns)
         ),
         end=LoadEnd(
             status=0,
@@ -259,7 +260,9 @@ def load_of(*cpu_ns: int, asked: bool = True) -> LoadRecord:
 
 
 def test_the_proof_of_the_load_counts_the_checks_in_which_it_grew() -> None:
-    assert "grew in 2 of 3 checks" in alive_sentence(load_of(1, 1, 2))
+    assert "grew in 2 of 3 checks, one per second" in alive_sentence(load_of(1, 1, 2))
+    assert "in 1 of 1 checks, one per second" in alive_sentence(load_of(1))
+    assert "one in 4 s" in alive_sentence(load_of(1, 1, 2, each_s=4))
     assert "ended by itself" in alive_sentence(load_of(1, asked=False))
     assert alive_sentence(load_of()) == "No evidence that the load ran."
 

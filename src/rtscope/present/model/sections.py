@@ -175,7 +175,8 @@ def alive_sentence(load: LoadRecord) -> str:
     used = [0, *(tick.cpu_ns for tick in load.ticks)]
     busy = sum(after > before for before, after in pairwise(used))
     most = max(tick.processes for tick in load.ticks)
-    each = round(load.ticks[-1].t_ns / NS_PER_S / len(load.ticks))
+    whole_ns = load.ticks[-1].t_ns - load.ticks[0].t_ns
+    each = round(whole_ns / NS_PER_S / max(1, len(load.ticks) - 1))
     pace = f"one in {each} s" if each > 1 else "one per second"
     sentence = (
         f"Its CPU time grew in {busy:,} of {len(load.ticks):,} checks, {pace}, "
