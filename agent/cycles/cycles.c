@@ -83,11 +83,12 @@ static void begin(struct cycles *c, struct cycle_thread *t, const struct pick *p
 	t->gap = false;
 	t->woken_ns = 0;
 	t->within_ns = t->asked_ns;
-	t->asked_ns = 0;
+	t->within_at_ns = t->asked_at_ns;
+	t->asked_ns = t->asked_at_ns = 0;
 	if (!by)
 		return;
 	by->wakes = true;
-	t->within_ns = 0;
+	t->within_ns = t->within_at_ns = 0;
 	if (c->wakings < CYCLES_WAKING && !is_waking(c, by->function))
 		c->waking[c->wakings++] = by->function;
 	if (by->due_ns > 0 && by->due_ns <= p->at_ns) {
@@ -187,6 +188,29 @@ static void take_in(struct cycles *c, struct cycle_thread *t, const struct pick 
 	t->state = THREAD_RUNNING;
 }
 
+/* Something else woke it before the time that it waited for, and that came before it
+ * slept again: it serves both. The time begins a run, without a sleep if it was at work. */
+static void serve_time(struct cycles *c, struct cycle_thread *t, const struct pick *out)
+{
+	const struct cycle_thread was = *t;
+	const int64_t due_ns = t->within_ns;
+
+	if (!t->open || t->run.due_ns || !t->within_at_ns || t->run.flags & CYCLE_CUT ||
+	    due_ns <= t->run.woken_ns || due_ns >= out->at_ns)
+		return;
+	if (t->run.in_ns < due_ns) {
+		finish(c, t, due_ns);
+		begin(c, t, &(struct pick){ .at_ns = due_ns, .cpu = out->cpu }, NULL);
+		t->run.in_ns = t->running_since_ns = due_ns;
+		t->run.flags |= CYCLE_NO_SLEEP;
+		t->asked_ns = was.asked_ns;
+		t->asked_at_ns = was.asked_at_ns;
+	}
+	t->run.due_ns = due_ns;
+	t->run.armed_ns = was.within_at_ns;
+	t->within_ns = t->within_at_ns = 0;
+}
+
 static void take_out(struct cycles *c, struct cycle_thread *t, const struct pick *p)
 {
 	runs_unseen(t, p->at_ns);
@@ -203,6 +227,7 @@ static void take_out(struct cycles *c, struct cycle_thread *t, const struct pick
 		t->state = THREAD_READY;
 		return;
 	}
+	serve_time(c, t, p);
 	finish(c, t, p->at_ns);
 	t->state = THREAD_ASLEEP;
 }
@@ -236,6 +261,7 @@ static void note_asked(struct cycle_thread *t, const struct pick *p)
 	    later_ns <= p->at_ns - t->run.woken_ns + RESUMED_NS)
 		t->run.flags |= CYCLE_BETWEEN;
 	t->asked_ns = p->when_ns;
+	t->asked_at_ns = p->relative ? 0 : p->at_ns;
 }
 
 /* One that sets itself again does so in an interrupt, or in a thread of the kernel. */

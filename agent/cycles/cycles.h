@@ -55,6 +55,8 @@ struct cycle_thread {
 	int64_t woken_ns;  /* while it ran, so the records say; 0: it was not */
 	int64_t asked_ns;  /* what its last timer was set to, of its clock; 0: none */
 	int64_t within_ns; /* the same, of the sleep that its run came within */
+	/* when these were set; 0: to no time, but for an interval */
+	int64_t asked_at_ns, within_at_ns;
 	struct cyclerun run;
 };
 
