@@ -9,7 +9,7 @@ of the wait in which the thread sleeps longest.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from statistics import median_low
 
@@ -22,7 +22,7 @@ from rtscope.programs.cycles.periods import (
     near_of,
     periods_in,
 )
-from rtscope.programs.cycles.threadruns import NO_SLEEP, RELATIVE, Run
+from rtscope.programs.cycles.threadruns import RELATIVE, Run
 from rtscope.programs.outside.clocks import Clock
 from rtscope.programs.outside.deeds import Deeds
 from rtscope.programs.outside.file import Kind, ProgramRecord
@@ -33,22 +33,19 @@ from rtscope.programs.outside.model import (
     OutsideThread,
     Wait,
 )
+from rtscope.programs.outside.stretches import (
+    FUTEXES,
+    Stretch,
+    place_of,
+    stretches_of,
+    with_equal_requests,
+    with_served,
+)
 from rtscope.programs.outside.wakeups import (
-    TIMER_ABSTIME,
-    Call,
     OwnThread,
     Reader,
     Wakeup,
 )
-
-_ABSOLUTE = ("clock_nanosleep", "clock_nanosleep_time64")
-_MONOTONIC = 1
-"""CLOCK_MONOTONIC."""
-_WAY_NS = 1_000
-"""From a call to where the kernel sets its timer: it differs by less."""
-_FUTEXES = ("futex", "futex_wait", "futex_waitv")
-_WORD = ~7
-"""A condition of glibc has two words beside each other, which it uses in turn."""
 
 
 def outside_of(
@@ -132,36 +129,6 @@ def _of_start(
     return tuple(kept)
 
 
-# --- wake-ups of a thread as runs -----------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Stretch:
-    """A wake-up, or what follows within it after a sleep that was none."""
-
-    at: int
-    """The number of its wake-up."""
-    run: Run
-    wakeup: Wakeup
-    begin_ns: int
-    timed: bool
-    first_ns: int
-    call: Call | None
-    """The sleep that was none, with which it began; None: it began with the wake-up."""
-
-    @property
-    def slept(self) -> bool:
-        """Whether it began with the wake-up."""
-        return self.call is None
-
-    @property
-    def before(self) -> tuple[int, int]:
-        """Time on a CPU in ns, and own instructions, of the wake-up until it began."""
-        if self.call is None:
-            return 0, 0
-        return self.call.on_cpu_before_ns, self.call.user_before
-
-
 def _thread(
     thread: OwnThread,
     clock: Clock,
@@ -174,12 +141,15 @@ def _thread(
     stretches = [
         one
         for at, wakeup in enumerate(thread.wakeups)
-        for one in _stretches(at, wakeup, clock)
+        for one in stretches_of(at, wakeup, clock)
     ]
-    ours = _with_equal_requests([one for one in stretches if begin_ns <= one.begin_ns])
+    ours = with_equal_requests([one for one in stretches if begin_ns <= one.begin_ns])
     if not ours:
         return None
-    found = _without_birth(beginnings_of([one.run for one in ours], given_ns), ours)
+    found = beginnings_of([one.run for one in ours], given_ns)
+    if found is not None:
+        ours, found = with_served(ours, found)
+    found = _without_birth(found, ours)
     made = list(_cycles(ours, found, thread.wakeups, functions))
     begun = [first for first, _ in made if first.begin_ns < end_ns]
     cycles = [cycle for first, cycle in made if first.begin_ns < end_ns]
@@ -211,7 +181,7 @@ def _asked_ns(runs: Sequence[Run]) -> int | None:
 
 
 def _without_birth(
-    found: Beginnings | None, ours: Sequence[_Stretch]
+    found: Beginnings | None, ours: Sequence[Stretch]
 ) -> Beginnings | None:
     """Leave out the birth of a thread that others wake at a pace: nobody was due."""
     if found is None or found.basis is not Basis.WAKEUPS or ours[0].at:
@@ -219,89 +189,11 @@ def _without_birth(
     return replace(found, at=found.at - {0})
 
 
-def _stretches(at: int, wakeup: Wakeup, clock: Clock) -> Iterator[_Stretch]:
-    """Yield a wake-up in parts: it goes on at once where its time had passed."""
-    if wakeup.first_ns is None:
-        return
-    asleep = wakeup.after
-    relative = asleep is not None and _is_relative(asleep)
-    begin_ns, due_ns = wakeup.woken_ns, 0
-    if wakeup.release_ns is not None and wakeup.expires_ns is not None:
-        begin_ns, due_ns = wakeup.release_ns, clock.on_grid(wakeup.expires_ns)
-    armed_ns = 0 if asleep is None else asleep.began_ns
-    if relative and asleep is not None and asleep.asked_ns is not None and due_ns:
-        armed_ns = due_ns - asleep.asked_ns
-    flags = RELATIVE if relative else 0
-    run = _run(wakeup, due_ns, armed_ns, wakeup.woken_ns, flags)
-    yield _Stretch(at, run, wakeup, begin_ns, due_ns != 0, wakeup.first_ns, None)
-    for call in wakeup.calls:
-        if not _passed(call) or call.ended_ns is None:
-            continue
-        asked_ns = call.asked_ns if call.arguments[0] == _MONOTONIC else None
-        due = None if asked_ns is None else clock.of_board(asked_ns)
-        at_ns = call.ended_ns if due is None else min(due, call.ended_ns)
-        grid_ns = at_ns if asked_ns is None else clock.on_grid(asked_ns)
-        run = _run(wakeup, grid_ns, call.began_ns, call.ended_ns, NO_SLEEP)
-        yield _Stretch(at, run, wakeup, at_ns, due is not None, call.ended_ns, call)
-
-
-def _with_equal_requests(stretches: Sequence[_Stretch]) -> Sequence[_Stretch]:
-    """
-    Take sleeps for an interval as equal that differ by the way into the kernel only.
-
-    Where the call does not tell for how long, it is known from when it began.
-    """
-    unknown = [
-        at
-        for at, one in enumerate(stretches)
-        if one.run.flags & RELATIVE and one.run.due_ns and not _is_told(one.wakeup)
-    ]
-    runs = {at: stretches[at].run for at in unknown}
-    alike_ns: int | None = None
-    for at in sorted(unknown, key=lambda n: runs[n].due_ns - runs[n].armed_ns):
-        request_ns = runs[at].due_ns - runs[at].armed_ns
-        if alike_ns is None or request_ns - alike_ns > _WAY_NS:
-            alike_ns = request_ns
-        runs[at] = replace(runs[at], armed_ns=runs[at].due_ns - alike_ns)
-    return [replace(one, run=runs.get(at, one.run)) for at, one in enumerate(stretches)]
-
-
-def _is_told(wakeup: Wakeup) -> bool:
-    return wakeup.after is not None and wakeup.after.asked_ns is not None
-
-
-def _run(wakeup: Wakeup, due_ns: int, armed_ns: int, woken_ns: int, flags: int) -> Run:
-    return Run(
-        tid=0,
-        cpu=wakeup.cpu,
-        armed_ns=min(armed_ns, due_ns) if due_ns else 0,
-        due_ns=due_ns,
-        woken_ns=woken_ns,
-        in_ns=wakeup.in_ns,
-        out_ns=wakeup.asleep_ns or wakeup.in_ns,
-        ran_ns=wakeup.on_cpu_ns,
-        preempted=len(wakeup.preemptions),
-        flags=flags,
-    )
-
-
-def _is_relative(call: Call) -> bool:
-    if call.name in _ABSOLUTE:
-        return not call.arguments[1] & TIMER_ABSTIME
-    return call.name != "read"  # of a timerfd
-
-
-def _passed(call: Call) -> bool:
-    """Whether a sleep to a time ended at once, since that had passed."""
-    is_absolute = call.name in _ABSOLUTE and call.arguments[1] & TIMER_ABSTIME
-    return bool(is_absolute) and not call.slept and call.result == 0
-
-
 # --- cycles ---------------------------------------------------------------------------
 
 
 def _begins(
-    stretches: Sequence[_Stretch],
+    stretches: Sequence[Stretch],
     found: Beginnings | None,
     wakeups: Sequence[Wakeup],
 ) -> Sequence[int]:
@@ -315,7 +207,7 @@ def _begins(
     slept_ns: Counter[tuple[str, int]] = Counter()
     for before, one in pairwise(wakeups):
         if one.after is not None and before.asleep_ns is not None:
-            slept_ns[_place(one.after)] += one.woken_ns - before.asleep_ns
+            slept_ns[place_of(one.after)] += one.woken_ns - before.asleep_ns
     places = list(slept_ns)
     longest = the_longest([slept_ns[one] for one in places])
     if longest is None:
@@ -323,21 +215,17 @@ def _begins(
     return [
         index
         for index, one in enumerate(stretches)
-        if one.wakeup.after is not None and _place(one.wakeup.after) == places[longest]
+        if (after := one.wakeup.after) is not None
+        and place_of(after) == places[longest]
     ]
 
 
-def _place(call: Call) -> tuple[str, int]:
-    """Return where a thread sleeps: a call, and the word of memory if it is for one."""
-    return call.name, call.arguments[0] & _WORD if call.name in _FUTEXES else 0
-
-
 def _cycles(
-    stretches: Sequence[_Stretch],
+    stretches: Sequence[Stretch],
     found: Beginnings | None,
     wakeups: Sequence[Wakeup],
     functions: Sequence[str],
-) -> Iterator[tuple[_Stretch, OutsideCycle | None]]:
+) -> Iterator[tuple[Stretch, OutsideCycle | None]]:
     """Yield each cycle by its first part; None: its end is not in the record."""
     at = _begins(stretches, found, wakeups)
     waits = Counter(
@@ -347,6 +235,8 @@ def _cycles(
     ended_ns = 0
     for number, (first, after) in enumerate(pairwise([*at, len(stretches)])):
         parts, following = stretches[first:after], _after(stretches, after)
+        if (alone := _until_it_waits(parts)) < len(parts):
+            parts, following = parts[:alone], parts[alone]
         is_whole = following is not None or _waits_in(parts[-1].wakeup, usual)
         whole = (
             _cycle(number, parts, following, wakeups, functions) if is_whole else None
@@ -357,20 +247,37 @@ def _cycles(
         yield parts[0], whole
 
 
+def _until_it_waits(parts: Sequence[Stretch]) -> int:
+    """
+    Return how many parts there are until it waits for its next cycle.
+
+    That is where it sleeps on the condition on which it slept before a timer began the
+    cycle: who wakes it then wants something else.
+    """
+    after = parts[0].wakeup.after
+    if after is None or not parts[0].timed or after.name not in FUTEXES:
+        return len(parts)
+    for number, (one, following) in enumerate(pairwise(parts), 1):
+        wait = one.wakeup.wait
+        if following.slept and wait is not None and place_of(wait) == place_of(after):
+            return number
+    return len(parts)
+
+
 def _waits_in(wakeup: Wakeup, usual: str) -> bool:
     """Whether it went to sleep where the thread waits for its cycles, not to exit."""
     name = "" if wakeup.wait is None else wakeup.wait.name
     return not wakeup.exited and (name == usual or not usual)
 
 
-def _after(stretches: Sequence[_Stretch], index: int) -> _Stretch | None:
+def _after(stretches: Sequence[Stretch], index: int) -> Stretch | None:
     return stretches[index] if index < len(stretches) else None
 
 
 def _cycle(
     number: int,
-    parts: Sequence[_Stretch],
-    following: _Stretch | None,
+    parts: Sequence[Stretch],
+    following: Stretch | None,
     wakeups: Sequence[Wakeup],
     functions: Sequence[str],
 ) -> OutsideCycle | None:
@@ -407,7 +314,7 @@ def _cycle(
 
 
 def _used(
-    whole: Sequence[Wakeup], first: _Stretch, following: _Stretch | None
+    whole: Sequence[Wakeup], first: Stretch, following: Stretch | None
 ) -> tuple[int, int]:
     """Return the time on a CPU in ns, and the own instructions, of a cycle."""
     on_cpu_ns = sum(one.on_cpu_ns for one in whole)
@@ -419,7 +326,7 @@ def _used(
     return on_cpu_ns - first.before[0], instructions - first.before[1]
 
 
-def _done(last: _Stretch, following: _Stretch | None) -> int | None:
+def _done(last: Stretch, following: Stretch | None) -> int | None:
     """Return when the thread called what waits for its next cycle."""
     if following is not None and following.call is not None:
         return following.call.began_ns
