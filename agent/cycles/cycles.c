@@ -189,26 +189,15 @@ static void take_in(struct cycles *c, struct cycle_thread *t, const struct pick 
 }
 
 /* Something else woke it before the time that it waited for, and that came before it
- * slept again: it serves both. The time begins a run, without a sleep if it was at work. */
-static void serve_time(struct cycles *c, struct cycle_thread *t, const struct pick *out)
+ * slept again: a cycle may begin then, if it is one of its period. */
+static void note_time(struct cycle_thread *t, int64_t out_ns)
 {
-	const struct cycle_thread was = *t;
-	const int64_t due_ns = t->within_ns;
-
-	if (!t->open || t->run.due_ns || !t->within_at_ns || t->run.flags & CYCLE_CUT ||
-	    due_ns <= t->run.woken_ns || due_ns >= out->at_ns)
+	if (!t->open || t->run.due_ns || !t->within_at_ns ||
+	    t->within_ns <= t->run.woken_ns || t->within_ns >= out_ns)
 		return;
-	if (t->run.in_ns < due_ns) {
-		finish(c, t, due_ns);
-		begin(c, t, &(struct pick){ .at_ns = due_ns, .cpu = out->cpu }, NULL);
-		t->run.in_ns = t->running_since_ns = due_ns;
-		t->run.flags |= CYCLE_NO_SLEEP;
-		t->asked_ns = was.asked_ns;
-		t->asked_at_ns = was.asked_at_ns;
-	}
-	t->run.due_ns = due_ns;
-	t->run.armed_ns = was.within_at_ns;
-	t->within_ns = t->within_at_ns = 0;
+	t->run.due_ns = t->within_ns;
+	t->run.armed_ns = t->within_at_ns;
+	t->run.flags |= CYCLE_WITHIN;
 }
 
 static void take_out(struct cycles *c, struct cycle_thread *t, const struct pick *p)
@@ -227,7 +216,7 @@ static void take_out(struct cycles *c, struct cycle_thread *t, const struct pick
 		t->state = THREAD_READY;
 		return;
 	}
-	serve_time(c, t, p);
+	note_time(t, p->at_ns);
 	finish(c, t, p->at_ns);
 	t->state = THREAD_ASLEEP;
 }

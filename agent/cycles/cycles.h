@@ -29,12 +29,13 @@ enum cycle_flag {
 	CYCLE_CUT = 4,      /* the switch to it was not recorded: in_ns is not known */
 	CYCLE_GAP = 8,      /* events were lost before it, and runs with them */
 	CYCLE_BETWEEN = 16, /* woken within a sleep, it went on with that sleep */
+	CYCLE_WITHIN = 32,  /* another woke it, and the time that it waited for came */
 };
 
 struct cyclerun {
 	int tid;
 	unsigned int cpu; /* the last one: the index of cyclepick_page() */
-	int64_t armed_ns; /* when its timer was set; 0: no timer woke it */
+	int64_t armed_ns; /* when its timer was set; 0: no timer of a time that came */
 	int64_t due_ns;   /* what it was set to, on CLOCK_MONOTONIC; 0: unknown */
 	int64_t woken_ns, in_ns, out_ns;
 	int64_t ran_ns; /* on a CPU, with the interrupts that came meanwhile */

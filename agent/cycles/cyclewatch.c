@@ -100,15 +100,17 @@ static void keep_longest(struct cyclewatch *w, const struct cyclerun *r)
 {
 	struct cycle_of_thread *c = cycle_of(w, r->tid);
 	struct trace_kept kept = { .cpu = w->tracer.cpu[r->cpu], .own = r->cpu };
+	bool timed;
 
 	if (!c || r->flags & (CYCLE_CUT | CYCLE_BETWEEN))
 		return;
-	c->due += r->due_ns > 0;
-	c->other += r->due_ns == 0;
-	if (r->due_ns > 0)
-		c->begin_ns = r->due_ns;
-	else if (c->due * TIMED_SHARE < c->other || !c->begin_ns)
+	timed = r->due_ns > 0 && !(r->flags & CYCLE_WITHIN);
+	c->due += timed;
+	c->other += !timed;
+	if (!timed && (c->due * TIMED_SHARE < c->other || !c->begin_ns))
 		c->begin_ns = r->woken_ns;
+	else if (r->due_ns > 0)
+		c->begin_ns = r->due_ns;
 	if (r->out_ns - c->begin_ns <= c->worst_ns)
 		return;
 	c->worst_ns = r->out_ns - c->begin_ns;

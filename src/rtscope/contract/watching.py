@@ -298,7 +298,8 @@ class CycleRuns:
     to sleep, its time on a CPU, how often it was preempted, and flags: 1 the timer was
     set to a time from then on, 2 it did not sleep, because the time had passed, 4 the
     switch to it is missing (0 for when it got the CPU), 8 events before it were lost,
-    16 it came within a sleep, which then went on.
+    16 it came within a sleep, which then went on, 32 something else woke it before the
+    time that its timer was set to, which came before it slept again.
     """
 
     type: Literal["cycle_runs"] = field(kw_only=True, default="cycle_runs")

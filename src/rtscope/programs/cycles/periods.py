@@ -9,11 +9,11 @@ first; without a timer, wake-ups that come at one pace.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import median_low
 
-from rtscope.programs.cycles.threadruns import GAP, RELATIVE, Run
+from rtscope.programs.cycles.threadruns import GAP, NO_SLEEP, RELATIVE, WITHIN, Run
 
 NEAR_SHARE = 0.25
 """An interval this near to a multiple of the period is that many periods."""
@@ -45,6 +45,9 @@ SLEEPS_SHARE = 0.5
 """Of the wake-ups, the end of a sleep for an interval: each begins a cycle then."""
 ADAPTS = 2
 """A request that varies this many times more than the time it leads to adapts to it."""
+
+NEAR_NS = 1_000
+"""A time is one of a grid if it differs by less."""
 
 SLIP_SHARE = 0.02
 """A time that is made of the rest of a period is this near to it: the clock is read
@@ -89,6 +92,54 @@ def beginnings_of(
             basis = Basis.TIME if on_grid else Basis.INTERVAL
             return Beginnings(period_ns, basis, frozenset(members))
     return _after_sleeps(runs, due) or _paced(runs)
+
+
+def begun_of(
+    runs: Sequence[Run], given_ns: int | None = None
+) -> tuple[Sequence[Run], Beginnings | None]:
+    """
+    Return the runs with those cut in two in which a time came, and where cycles begin.
+
+    A loop that waits on a condition until a time, as an executor of callbacks, has no
+    sleep before a cycle whose time comes while it serves another wake-up. Only a time
+    of its own grid begins one: else it was that of a timeout.
+    """
+    plain = [_untimed(run) if run.flags & WITHIN else run for run in runs]
+    found = beginnings_of(plain, given_ns)
+    if found is None or found.basis is not Basis.TIME or not found.period_ns:
+        return plain, found
+    first_ns = plain[min(found.at)].due_ns
+    made: list[Run] = []
+    begins: list[int] = []
+    for at, (run, without) in enumerate(zip(runs, plain, strict=True)):
+        off_ns = (run.due_ns - first_ns) % found.period_ns
+        is_due = run.flags & WITHIN and min(off_ns, found.period_ns - off_ns) < NEAR_NS
+        made += _cut_in_two(run, without) if is_due else [without]
+        if is_due or at in found.at:
+            begins.append(len(made) - 1)
+    return made, replace(found, at=frozenset(begins))
+
+
+def _untimed(run: Run) -> Run:
+    return replace(run, armed_ns=0, due_ns=0, flags=run.flags & ~WITHIN)
+
+
+def _cut_in_two(run: Run, without: Run) -> list[Run]:
+    """Return it until its time came, and since; one run if it had no CPU before."""
+    timed = replace(run, flags=without.flags)
+    if not run.in_ns or run.in_ns >= run.due_ns:
+        return [timed]
+    since_ns = min(run.ran_ns, run.out_ns - run.due_ns)
+    return [
+        replace(without, out_ns=run.due_ns, ran_ns=run.ran_ns - since_ns, preempted=0),
+        replace(
+            timed,
+            woken_ns=run.due_ns,
+            in_ns=run.due_ns,
+            ran_ns=since_ns,
+            flags=without.flags & ~GAP | NO_SLEEP,
+        ),
+    ]
 
 
 def _intervals(runs: Sequence[Run], at: Sequence[int], step: int = 1) -> list[int]:

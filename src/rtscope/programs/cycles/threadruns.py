@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rtscope.contract import CycleRuns
 
-RELATIVE, NO_SLEEP, CUT, GAP, BETWEEN = 1, 2, 4, 8, 16
+RELATIVE, NO_SLEEP, CUT, GAP, BETWEEN, WITHIN = 1, 2, 4, 8, 16, 32
 """Flags of a run: agent/cycles/cycles.h."""
 
 

@@ -20,7 +20,7 @@ from rtscope.programs.cycles.periods import (
     MOST_WAKEUPS,
     Basis,
     Beginnings,
-    beginnings_of,
+    begun_of,
     missed_in,
     near_of,
     passed_in,
@@ -163,8 +163,7 @@ def cycles_of(
 
     `given_ns` is a period that the user gave; `from_ns` when the recording began.
     """
-    serving = [run for run in runs if not run.flags & BETWEEN]
-    found = beginnings_of(serving, given_ns)
+    serving, found = begun_of([r for r in runs if not r.flags & BETWEEN], given_ns)
     groups = list(_groups(serving, found))
     if found is not None and _serves_others(groups, found):
         found, groups = None, list(_groups(serving, None))
