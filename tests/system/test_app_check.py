@@ -202,8 +202,9 @@ def test_a_static_program_is_seen_as_others_are(
 def test_a_wait_for_a_lock_is_found_with_its_place(offender: Path, root: None) -> None:
     _, document = checked(offender, "mutex")
 
-    # Its owner is not real-time: other work of this machine may keep it from its CPU.
-    assert set(by_id(document)) - {"RA11"} == {"RA01", "RA10"}
+    # Its owner is not real-time: other work of this machine may keep it from its CPU,
+    # and events are lost then: who wakes the thread is known, and for which lock not.
+    assert set(by_id(document)) - {"RA11", "RA12"} == {"RA01", "RA10"}
     one = by_id(document)["RA10"]
     assert one["thread"] == "cycle"
     functions = {f["function"] for s in one["stacks"] for f in s["frames"]}
