@@ -69,6 +69,24 @@ def test_a_time_that_comes_while_another_is_served_begins_a_cycle(
         assert cycle.on_cpu_ns == (62_000 if is_within else 43_000)
 
 
+def test_a_time_that_comes_as_it_goes_to_sleep_has_woken_it() -> None:
+    written = Written()
+    written.thread(LOOP, "executor")
+    served(written, 500, 530, CONDITION)
+    for number in range(8):
+        due_us = 10_000 + 1_000 * number
+        other_us = due_us - 100 if number == 4 else due_us - 700 + number * 37 % 100
+        written.wake(LOOP, other_us, by=OTHER)
+        served(written, other_us, other_us + 101, CONDITION)
+        written.wake(LOOP, due_us + 4, due_us=due_us)
+        served(written, due_us + 4, due_us + 46, CONDITION)
+    record = parse_program_record(file_of(written.records))
+    (thread,) = outside_of(record).threads
+
+    assert (len(thread.cycles), thread.missed) == (8, 0)
+    assert all(cycle.slept for cycle in thread.cycles)
+
+
 def test_a_wake_up_that_ends_before_the_time_serves_no_cycle() -> None:
     thread = executor((4,), from_us=-100, to_us=-30)
 

@@ -34,8 +34,8 @@ from rtscope.programs.outside.model import (
     Wait,
 )
 from rtscope.programs.outside.stretches import (
-    FUTEXES,
     Stretch,
+    idle_of,
     place_of,
     stretches_of,
     with_equal_requests,
@@ -251,15 +251,14 @@ def _until_it_waits(parts: Sequence[Stretch]) -> int:
     """
     Return how many parts there are until it waits for its next cycle.
 
-    That is where it sleeps on the condition on which it slept before a timer began the
-    cycle: who wakes it then wants something else.
+    That is where it slept before a timer began the cycle: who wakes it there then wants
+    something else.
     """
-    after = parts[0].wakeup.after
-    if after is None or not parts[0].timed or after.name not in FUTEXES:
+    idle = idle_of(parts[0].wakeup.after)
+    if idle is None or not parts[0].timed:
         return len(parts)
     for number, (one, following) in enumerate(pairwise(parts), 1):
-        wait = one.wakeup.wait
-        if following.slept and wait is not None and place_of(wait) == place_of(after):
+        if following.slept and idle_of(one.wakeup.wait) == idle:
             return number
     return len(parts)
 

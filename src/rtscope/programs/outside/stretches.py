@@ -5,6 +5,7 @@ A wake-up is one, and more where the thread goes on at once because a time had p
 that of a sleep which was none, or that of a cycle while it served another's wake-up.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,10 @@ _WAY_NS = 1_000
 FUTEXES = ("futex", "futex_wait", "futex_waitv")
 _WORD = ~7
 """A condition of glibc has two words beside each other, which it uses in turn."""
+
+
+Idle = tuple[str, int]
+"""A call, and the word or the place in the program that it is at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +88,19 @@ def with_served(
     """
     Add the cycles that begin within a wake-up by another thread.
 
-    A loop that waits for a condition until a time, as an executor of callbacks, has no
-    sleep before a cycle whose time comes while it serves another wake-up. What it did
-    on a CPU since that time is known, its instructions since its last call before.
+    A loop that waits for a time and for others, as an executor of callbacks or an event
+    loop, has no sleep before a cycle whose time comes while it serves another wake-up.
+    What it did on a CPU since that time is known, its instructions since its last call
+    before.
     """
     timed = [ours[at] for at in sorted(found.at) if ours[at].timed]
-    places = Counter(place_of(one.wakeup.after) for one in timed if one.wakeup.after)
-    place = max(places, key=lambda one: places[one], default=("", 0))
-    if found.basis is not Basis.TIME or not found.period_ns or place[0] not in FUTEXES:
+    waits = Counter(
+        wait for one in timed if (wait := idle_of(one.wakeup.after)) is not None
+    )
+    idle = max(waits, key=lambda one: waits[one], default=None)
+    if found.basis is not Basis.TIME or not found.period_ns or idle is None:
         return ours, found
+    known_ns = [one.begin_ns for one in timed]
     made: list[Stretch] = []
     begins: list[int] = []
     last: Stretch | None = None
@@ -100,21 +109,29 @@ def with_served(
         if at in found.at:
             begins.append(len(made) - 1)
             last = one if one.timed else last
-        elif last is not None and _serves(one, place):
+        elif last is not None and _serves(one, idle):
             periods = -((last.begin_ns - one.begin_ns) // found.period_ns)
             later_ns = max(1, periods) * found.period_ns
-            if last.begin_ns + later_ns < (one.wakeup.asleep_ns or 0):
+            due_ns = last.begin_ns + later_ns
+            # A time that came as it went to sleep has woken it.
+            has_woken = _has_near(known_ns, due_ns, found.period_ns // 2)
+            if due_ns < (one.wakeup.asleep_ns or 0) and not has_woken:
                 last = _begun_within(one, last, later_ns)
                 made.append(last)
                 begins.append(len(made) - 1)
     return made, replace(found, at=frozenset(begins))
 
 
-def _serves(one: Stretch, place: tuple[str, int]) -> bool:
+def _has_near(times_ns: Sequence[int], at_ns: int, near_ns: int) -> bool:
+    """Whether one of some times, in order, is near to another."""
+    first = bisect_left(times_ns, at_ns - near_ns)
+    return first < len(times_ns) and times_ns[first] <= at_ns + near_ns
+
+
+def _serves(one: Stretch, idle: Idle) -> bool:
     """Whether another woke it from where it waits for its cycles."""
-    after = one.wakeup.after
     by_another = one.wakeup.waker is not None and not one.timed and one.slept
-    return by_another and after is not None and place_of(after) == place
+    return by_another and idle_of(one.wakeup.after) == idle
 
 
 def _begun_within(one: Stretch, last: Stretch, later_ns: int) -> Stretch:
@@ -186,6 +203,20 @@ def _passed(call: Call) -> bool:
     """Whether a sleep to a time ended at once, since that had passed."""
     is_absolute = call.name in _ABSOLUTE and call.arguments[1] & TIMER_ABSTIME
     return bool(is_absolute) and not call.slept and call.result == 0
+
+
+def idle_of(call: Call | None) -> Idle | None:
+    """
+    Return where a thread is idle that sleeps in a call; None if nothing tells.
+
+    That is a word of memory, as of a condition, or a call at one place of the program,
+    as of an event loop: there it waits for whatever comes first.
+    """
+    if call is None:
+        return None
+    if call.name in FUTEXES:
+        return place_of(call)
+    return (call.name, call.place) if call.place else None
 
 
 def place_of(call: Call) -> tuple[str, int]:
