@@ -94,6 +94,7 @@ def test_a_script_that_is_executed_is_named_with_what_runs_it(
     assert all(Path(one["file"]).name != "go" for one in of_script)
 
 
+@pytest.mark.long
 def test_a_program_that_gets_other_rights_is_watched_on(
     program: Path, root: None
 ) -> None:
