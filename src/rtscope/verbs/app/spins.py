@@ -11,6 +11,7 @@ from dataclasses import replace
 from rtscope.contract import WatchedThread
 from rtscope.verbs.app.deadlines import YIELD
 from rtscope.verbs.app.model import EventStack, Finding, Watch
+from rtscope.verbs.app.waits import rate_of
 
 NAP = "relative_sleep"
 _CALL = "blocking_call"
@@ -45,7 +46,7 @@ def without_spins(
         tid=watched.tid,
         thread=watched.name,
         count=count,
-        rate_per_s=count * 1e9 / max(1, watched.to_ns - watched.from_ns),
+        rate_per_s=rate_of(count, watched),
         stacks=(*(naps if napped else ()), *(yields if rows else ())),
         variant="naps" if napped else "yields",
     )
