@@ -89,8 +89,8 @@ class Images:
     The files in the memory of a process; another process reads them: a context manager.
 
     `read` returns the content of a file, or a path that the other process can open;
-    the functions `find` are looked for, it is said which of `marks` each file has, and
-    all functions are listed with `every`.
+    `find` are functions to look for, and of `marks` it is told which each file has;
+    `every` lists all functions.
     """
 
     def __init__(

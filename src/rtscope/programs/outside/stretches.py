@@ -20,10 +20,9 @@ _MONOTONIC = 1
 """CLOCK_MONOTONIC."""
 _WAY_NS = 1_000
 """From a call to where the kernel sets its timer: it differs by less."""
-FUTEXES = ("futex", "futex_wait", "futex_waitv")
+_FUTEXES = ("futex", "futex_wait", "futex_waitv")
 _WORD = ~7
 """A condition of glibc has two words beside each other, which it uses in turn."""
-
 
 Idle = tuple[str, int]
 """A call, and the word or the place in the program that it is at."""
@@ -31,7 +30,7 @@ Idle = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A wake-up, or what follows within it after a sleep that was none."""
+    """A wake-up, or what follows within it since a time that passed."""
 
     at: int
     """The number of its wake-up."""
@@ -41,7 +40,8 @@ class Stretch:
     timed: bool
     first_ns: int
     call: Call | None
-    """The sleep that was none, with which it began; None: it began with the wake-up."""
+    """The sleep that was none, with which it began, or an empty call at the time that
+    came within; None: it began with the wake-up."""
 
     @property
     def slept(self) -> bool:
@@ -214,11 +214,11 @@ def idle_of(call: Call | None) -> Idle | None:
     """
     if call is None:
         return None
-    if call.name in FUTEXES:
+    if call.name in _FUTEXES:
         return place_of(call)
     return (call.name, call.place) if call.place else None
 
 
 def place_of(call: Call) -> tuple[str, int]:
     """Return where a thread sleeps: a call, and the word of memory if it is for one."""
-    return call.name, call.arguments[0] & _WORD if call.name in FUTEXES else 0
+    return call.name, call.arguments[0] & _WORD if call.name in _FUTEXES else 0

@@ -8,7 +8,7 @@ nothing changed, every order of nights is equally likely, whatever the distribut
 the penalty was calibrated once by simulation (`effective_places`).
 
 Ranks tell whether there is a change, and its place to a night or two: the worst night
-before ranks next to the best one after. The place itself is told by the values.
+before ranks next to the best one after. So the values tell the place.
 """
 
 import math
