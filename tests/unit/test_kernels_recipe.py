@@ -23,6 +23,8 @@ ASKED_FOR = {
     "jh7110-6.1",
     "jh7110-6.12-rt",
     "jh7110-6.12",
+    "jh7110-6.12-dynamic",
+    "jh7110-7.3-dynamic",
     "jh7110-7.3-rt",
     "jh7110-7.3",
     "rpi-6.12-rt",
@@ -34,12 +36,14 @@ ASKED_FOR = {
 
 
 # Mainline 6.1 knows neither clocks nor pins of the JH-7110; the one with limits of
-# control groups is for demonstrations.
+# control groups is for demonstrations, the dynamic ones for a sweep.
 VIRTUAL_ALONE = {
     "jh7110-6.1-rt",
     "jh7110-6.1-rt-debug",
     "jh7110-6.1-rt-nolazy",
     "jh7110-6.1",
+    "jh7110-6.12-dynamic",
+    "jh7110-7.3-dynamic",
     "pc-6.12-rtgroup",
 }
 

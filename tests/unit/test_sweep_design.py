@@ -221,7 +221,7 @@ def test_each_example_is_a_sweep_whose_effects_can_be_found(path: Path) -> None:
     assert f"rtscope sweep examples/sweeps/{path.name}" in path.read_text()
 
 
-@pytest.mark.parametrize("name", ["price", "preemption"])
+@pytest.mark.parametrize("name", ["price", "preemption", "preemption-jh7110"])
 def test_a_shipped_sweep_has_seeds_enough_for_a_single_effect(name: str) -> None:
     made = cells_of(load_shipped(name))
 
