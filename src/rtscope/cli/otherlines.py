@@ -18,7 +18,8 @@ from rtscope.contract import FIXED_PRIORITY
 from rtscope.host.errors import UsageError
 from rtscope.host.units import NS_PER_S, NS_PER_US, exact_duration
 from rtscope.machine.cpulist import format_cpulist, parse_cpulist
-from rtscope.measure.campaign.options import Options
+from rtscope.measure.campaign.model import Campaign
+from rtscope.measure.campaign.options import Options, with_options
 
 CYCLICTEST = "cyclictest"
 PROGRAMS = (CYCLICTEST, "rtla", "oslat")
@@ -211,7 +212,24 @@ def translate(
             _cpus(line, result, online)
         else:
             _RULES[rule](line, result)
+    _beyond(line, result)
     return result
+
+
+def _beyond(line: OtherLine, result: Translation) -> None:
+    """Refuse, in the words of the line, values that `rtscope run` does not take."""
+    for name, value in line.typed:
+        row = _options(line.program)[name].row
+        option = row.get("gives") or row.get("write", "").partition(" ")[0]
+        ours = option.removeprefix("--")
+        if ours not in result.options or value is None:
+            continue
+        given = Options(**{ours.replace("-", "_"): result.options[ours]})
+        try:
+            with_options(Campaign(), given, lambda *_, typed=f"{name} {value}": typed)
+        except UsageError as error:
+            del result.options[ours]
+            result.refused.append(str(error))
 
 
 def _write(result: Translation, name: str, value: str | None, text: str) -> None:
