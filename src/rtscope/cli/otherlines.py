@@ -224,12 +224,16 @@ def _beyond(line: OtherLine, result: Translation) -> None:
         ours = option.removeprefix("--")
         if ours not in result.options or value is None:
             continue
-        given = Options(**{ours.replace("-", "_"): result.options[ours]})
+        given: dict[str, Any] = {ours.replace("-", "_"): result.options[ours]}
         try:
-            with_options(Campaign(), given, lambda *_, typed=f"{name} {value}": typed)
+            with_options(Campaign(), Options(**given), _at(f"{name} {value}"))
         except UsageError as error:
             del result.options[ours]
             result.refused.append(str(error))
+
+
+def _at(typed: str) -> Callable[[str, int], str]:
+    return lambda _key, _number: typed
 
 
 def _write(result: Translation, name: str, value: str | None, text: str) -> None:
