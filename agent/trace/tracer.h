@@ -28,6 +28,8 @@ struct tracer {
 	char instance[TRACEFS_PATH];
 	enum trace_use use;
 	struct trace_enabled events;
+	/* as it was when the rings got their form: the machine's may change */
+	char header_page[1024];
 	struct tracewindow window;
 	struct candidates *candidates; /* one for each sampler; of the caller */
 	unsigned int samplers;

@@ -153,7 +153,8 @@ void tracereport_emit_trace(const struct tracer *t, struct emit *out)
 {
 	if (t->refusal.cause)
 		return;
-	emit_file(t, out, "events/header_page");
+	emit_trace_file(out, "events/header_page", t->header_page,
+			strlen(t->header_page));
 	emit_file(t, out, "events/header_event");
 	emit_file(t, out, "saved_cmdlines");
 	emit_file(t, out, "events/ftrace/kernel_stack/format");
