@@ -328,7 +328,7 @@ def test_a_namespace_whose_name_is_gone_lives_until_the_run_ends() -> None:
         ("udp", "net_admin", "--cap-add NET_ADMIN --cap-add SYS_ADMIN"),
         ("udp", "sys_admin", "--cap-add NET_ADMIN --cap-add SYS_ADMIN"),
         ("raw", "net_raw", "--cap-add NET_RAW --cap-add NET_ADMIN"),
-        ("raw:from=lo:to=lo", "net_raw", "add --cap-add NET_RAW, or"),
+        ("raw:from=lo:to=lo", "net_raw", "add --cap-add NET_RAW"),
         ("can", "sys_admin", "--cap-add NET_ADMIN --cap-add SYS_ADMIN"),
     ],
 )
@@ -374,6 +374,33 @@ def test_what_an_event_lacks_is_named_with_what_gives_it(
     assert done.status == 3
     assert done.error.cause == "event"
     assert needed in done.error.remedy
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize(
+    ("words", "prefix", "missing"),
+    [
+        (("--event", "xdp"), (), "CAP_BPF"),
+        (
+            ("--hold-cpu-awake",),
+            ("setpriv", "--bounding-set", "-all"),
+            "rights count in the first one only",
+        ),
+        (("--event", "hwlat"), (), "CAP_SYS_ADMIN"),
+    ],
+)
+def test_sudo_is_no_remedy_in_a_user_namespace(
+    words: tuple[str, ...], prefix: tuple[str, ...], missing: str
+) -> None:
+    space = ("unshare", "--user", "--map-root-user", *prefix)
+    interval = ("--interval-ns", str(100 * MS))
+    with measuring(*words, *interval, prefix=space) as agent:
+        done = agent.finish()
+
+    assert done.status == 3
+    assert "sudo" not in done.error.remedy
+    assert missing in done.error.remedy
+    assert "user namespace" in done.error.remedy
 
 
 @pytest.mark.usefixtures("root")
