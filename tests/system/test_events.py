@@ -384,7 +384,7 @@ def test_what_an_event_lacks_is_named_with_what_gives_it(
         (
             ("--hold-cpu-awake",),
             ("setpriv", "--bounding-set", "-all"),
-            "rights count in the first one only",
+            "the first one gives root's rights",
         ),
         (("--event", "hwlat"), (), "CAP_SYS_ADMIN"),
     ],
