@@ -21,6 +21,7 @@ struct eventway *eventways_alloc(unsigned int n, const struct event_kind *kind)
 		return NULL;
 	for (unsigned int i = 0; i < n; i++) {
 		w[i].kind = kind;
+		w[i].places = kind == &event_kind_serial ? EVENT_SERIAL : EVENT_SLOTS;
 		event_ends_init(&w[i].ends);
 	}
 	return w;
@@ -32,7 +33,7 @@ static bool has_room(const struct eventway *w, uint64_t number)
 {
 	/* acquire: pairs with the receiver's release; it is done with the place */
 	return number - atomic_load_explicit(&w->taken, memory_order_acquire) <
-	       EVENT_SLOTS;
+	       w->places;
 }
 
 /* Returns 0, -EAGAIN if the way is full, or -errno. last: 0 or EVENT_LAST. */

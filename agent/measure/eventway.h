@@ -8,7 +8,7 @@
  * Both are samplers, with the loops below.
  *
  * Each event has a number, by which events that are lost, doubled or out of order are
- * seen. The stimulus sends nothing while EVENT_SLOTS events are on their way, as if the
+ * seen. The stimulus sends nothing while all places have events on their way, as if the
  * queue of the kind were full: a way that has lost all of them takes no more.
  *
  * A way that is interrupted may be silent: no call fails, and nothing comes. The latencies
@@ -29,6 +29,7 @@
 
 struct eventway {
 	const struct event_kind *kind;
+	unsigned int places; /* of EVENT_SLOTS, those that its kind can use */
 	bool opened;
 
 	/* by the stimulus; its own counts are read after its end */

@@ -58,7 +58,7 @@ const char *rights_remedy(const char *remedy, char text[RIGHTS_TEXT])
 	if (sudo[4] && sudo[5] == '(')
 		rights = sudo + 6;
 	snprintf(text, RIGHTS_TEXT,
-		 "run outside of this user namespace: only the first one gives %.*s",
+		 "leave this user namespace: only the first one gives %.*s",
 		 (int)strcspn(rights, ")"), rights);
 	return text;
 }

@@ -39,8 +39,7 @@ static struct refusal not_permitted(bool probe)
 		return (struct refusal){ "lockdown", "boot with lockdown=integrity or "
 						     "none" };
 	if (geteuid() == 0 && rights_in_user_namespace())
-		return (struct refusal){ "namespace",
-					 "run outside of the user namespace" };
+		return (struct refusal){ "namespace", PIDNAMESPACE_REMEDY };
 	if (geteuid() == 0 && !rights_may_watch(probe))
 		return (struct refusal){ "capability",
 					 probe ? "give the container CAP_SYS_ADMIN"

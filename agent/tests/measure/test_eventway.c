@@ -377,6 +377,22 @@ static void a_way_that_takes_nothing_any_more_is_given_up(void)
 	close_way(w);
 }
 
+/* A byte more than it can tell apart would be taken for one of long ago. */
+static void a_serial_line_has_as_many_on_their_way_as_a_byte_tells_apart(void)
+{
+	struct eventway *w = eventways_alloc(1, &event_kind_serial);
+	static struct event_kind dead;
+	struct sampler *s;
+
+	dead = event_kind_serial;
+	dead.send = send_nothing;
+	w->kind = &dead;
+	s = send(w, 5000);
+	CHECK(w->sent == (127 | EVENT_LAST) && w->full > 0);
+	sampler_free(s, 1);
+	close_way(w);
+}
+
 static void what_a_full_way_refused_has_no_number(void)
 {
 	static const struct event_kind half = { "half",         NULL, send_when_even,
@@ -486,6 +502,7 @@ int main(void)
 	a_way_that_takes_nothing_any_more_is_given_up();
 	a_way_that_breaks_says_which_end();
 	nothing_is_sent_into_a_full_way();
+	a_serial_line_has_as_many_on_their_way_as_a_byte_tells_apart();
 	what_a_full_way_refused_has_no_number();
 	an_interface_that_is_gone_ends_the_stimulus();
 	options_of_an_event_are_exact();
