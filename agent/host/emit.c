@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "thread/rights.h"
+
 void emit_init(struct emit *e, int fd)
 {
 	e->fd = fd;
@@ -275,13 +277,20 @@ void emit_close(struct emit *e, char bracket)
 	e->comma = true;
 }
 
+void emit_remedy(struct emit *e, const char *remedy)
+{
+	char elsewhere[RIGHTS_TEXT];
+
+	emit_text(e, "remedy", rights_remedy(remedy, elsewhere));
+}
+
 enum exit_status emit_error(struct emit *e, const char *cause, const char *message,
 			    const char *remedy)
 {
 	emit_begin(e, "error");
 	emit_text(e, "message", message);
 	emit_text(e, "cause", cause);
-	emit_text(e, "remedy", remedy);
+	emit_remedy(e, remedy);
 	emit_end(e);
 	return EXIT_INVALID;
 }

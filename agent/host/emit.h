@@ -61,6 +61,9 @@ bool emit_is_utf8(const char *bytes, size_t size);
 void emit_open(struct emit *e, const char *key, char bracket); /* '{' or '[' */
 void emit_close(struct emit *e, char bracket);                 /* '}' or ']' */
 
+/* What to do: in a user namespace not sudo, which does not help there. */
+void emit_remedy(struct emit *e, const char *remedy);
+
 /* Emits the error line of the contract; returns EXIT_INVALID. */
 enum exit_status emit_error(struct emit *e, const char *cause, const char *message,
 			    const char *remedy);

@@ -90,8 +90,8 @@ void tracefs_explain(const char *root, int err, struct tracefs_refusal *out)
 	} else if (err == -EPERM && geteuid() == 0 && look(path) == -ENOENT) {
 		out->cause = "capability";
 		out->remedy =
-			"run with CAP_SYS_ADMIN, or mount tracefs before: mount -t "
-			"tracefs nodev " MOUNT_POINT;
+			"run through sudo (CAP_SYS_ADMIN), or mount tracefs before: "
+			"mount -t tracefs nodev " MOUNT_POINT;
 		snprintf(out->what, sizeof(out->what),
 			 "tracefs is not mounted, and mounting it needs CAP_SYS_ADMIN");
 	} else if (err == -EACCES || (err == -EPERM && geteuid() != 0)) {

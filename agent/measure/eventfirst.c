@@ -79,7 +79,7 @@ void event_refuse_pair(struct event_refusal *refusal, const struct event_choice 
 	if (err == -EPERM)
 		refusal->remedy = "run through sudo (CAP_NET_ADMIN and CAP_SYS_ADMIN), "
 				  "in a container add --cap-add NET_ADMIN --cap-add "
-				  "SYS_ADMIN, or choose another --event";
+				  "SYS_ADMIN";
 	else if (err == -EBUSY)
 		refusal->remedy = "name two interfaces that nobody uses: down (ip link "
 				  "set NAME down) and without an address";

@@ -21,6 +21,7 @@
 #define EVENT_NAME_MAX  16 /* IFNAMSIZ */
 #define EVENT_WHY       160
 #define EVENT_WHAT      96
+#define EVENT_SERIAL    127  /* on their way: a byte tells no more apart */
 #define EVENT_REGISTERS 4096 /* bytes of a device that are mapped */
 
 struct journal;

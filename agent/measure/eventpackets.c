@@ -35,8 +35,7 @@ struct raw_frame {
 _Static_assert(sizeof(struct raw_frame) == RAW_FRAME, "the shortest frame");
 
 #define NEEDS_RIGHTS(rights, added)                                                    \
-	"run through sudo (" rights "), in a container add " added                     \
-	", or choose another --event"
+	"run through sudo (" rights "), in a container add " added
 
 static const char refused_raw_pair[] =
 	NEEDS_RIGHTS("CAP_NET_RAW, CAP_NET_ADMIN and CAP_SYS_ADMIN",

@@ -172,7 +172,7 @@ static int send_serial(struct event_ends *e, uint32_t number)
 	return done < 0 ? (int)done : done == sizeof(byte) ? 0 : -EAGAIN;
 }
 
-/* A byte has the lowest part of a number; at most 127 may be lost at once. */
+/* A byte has the lowest part of a number: EVENT_SERIAL may be lost at once. */
 static int64_t receive_serial(struct event_ends *e)
 {
 	uint8_t byte;

@@ -5,6 +5,10 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#define STUCK_MAX_NS   (15 * NS_PER_S) /* nothing is that late and comes yet */
+#define SILENT_NS      NS_PER_S
+#define SILENT_PERIODS 10 /* an event of a long period may be lost alone */
+
 #define OVER UINT64_MAX /* in place of the number of the next event */
 
 struct eventway *eventways_alloc(unsigned int n, const struct event_kind *kind)
@@ -17,6 +21,7 @@ struct eventway *eventways_alloc(unsigned int n, const struct event_kind *kind)
 		return NULL;
 	for (unsigned int i = 0; i < n; i++) {
 		w[i].kind = kind;
+		w[i].places = kind == &event_kind_serial ? EVENT_SERIAL : EVENT_SLOTS;
 		event_ends_init(&w[i].ends);
 	}
 	return w;
@@ -28,7 +33,7 @@ static bool has_room(const struct eventway *w, uint64_t number)
 {
 	/* acquire: pairs with the receiver's release; it is done with the place */
 	return number - atomic_load_explicit(&w->taken, memory_order_acquire) <
-	       EVENT_SLOTS;
+	       w->places;
 }
 
 /* Returns 0, -EAGAIN if the way is full, or -errno. last: 0 or EVENT_LAST. */
@@ -54,14 +59,32 @@ static int64_t __attribute__((noinline)) count_unsent(struct sampler *s,
 	return next_ns;
 }
 
+/* For how long this event could not be sent. */
+static int64_t stuck_for(struct eventway *w, uint32_t number, int64_t now_ns)
+{
+	int64_t stuck_ns;
+
+	if (w->stuck_at != number + 1) {
+		w->stuck_at = number + 1;
+		w->stuck_since_ns = now_ns;
+	}
+	stuck_ns = now_ns - w->stuck_since_ns;
+	if (stuck_ns > w->stuck_ns)
+		w->stuck_ns = stuck_ns;
+	return stuck_ns;
+}
+
 /* What was not sent has no number: the next event takes it. */
-static bool take_back(struct eventway *w, uint64_t sent, int err)
+static bool __attribute__((noinline)) take_back(struct eventway *w, uint64_t sent,
+						int err, int64_t now_ns)
 {
 	relax(w->sent_ns[sent % EVENT_SLOTS], 0);
 	atomic_store_explicit(&w->sent, sent, memory_order_release);
 	if (err == -EAGAIN || err == -ENOBUFS) {
 		w->full++;
-		return true;
+		if (stuck_for(w, (uint32_t)sent, now_ns) < STUCK_MAX_NS)
+			return true;
+		err = -ETIMEDOUT;
 	}
 	relax(w->send_failure, -err);
 	return false;
@@ -94,7 +117,7 @@ void eventway_send_until_end(struct sampler *s)
 
 		err = send_one(w, number, seq, now_ns, last);
 		if (__builtin_expect(err, 0)) {
-			if (!take_back(w, number | last, err))
+			if (!take_back(w, number | last, err, now_ns))
 				break;
 		} else {
 			number++;
@@ -120,18 +143,23 @@ static uint64_t whole_number(uint64_t expected, int64_t received)
 }
 
 /* Numbers that were left out; of more than the places the last. */
-static void leave_out(struct eventway *w, uint64_t from, uint64_t to)
+static void leave_out(struct eventway *w, uint64_t from, uint64_t to, int64_t wake_ns)
 {
+	int64_t silent_ns;
+
 	w->lost += to - from;
 	if (to - from > EVENT_SLOTS)
 		from = to - EVENT_SLOTS;
+	silent_ns = wake_ns - (int64_t)relaxed(w->sent_ns[from % EVENT_SLOTS]);
+	if (silent_ns > w->silent_ns)
+		w->silent_ns = silent_ns;
 	for (; from < to; from++)
 		w->left_out[from % EVENT_SLOTS] = from + 1;
 }
 
 /* An event that is not the next one. Returns whether it is a sample. */
 static bool judge_strange(struct sampler *s, uint64_t number, uint64_t expected,
-			  uint64_t sent)
+			  uint64_t sent, int64_t wake_ns)
 {
 	struct eventway *w = s->way;
 	uint64_t *left_out = &w->left_out[number % EVENT_SLOTS];
@@ -141,7 +169,7 @@ static bool judge_strange(struct sampler *s, uint64_t number, uint64_t expected,
 		return false;
 	}
 	if (number > expected) {
-		leave_out(w, expected, number);
+		leave_out(w, expected, number, wake_ns);
 	} else if (sent - number >= EVENT_SLOTS || *left_out != number + 1) {
 		w->doubled++;
 		return false;
@@ -184,7 +212,7 @@ static uint64_t take_any(struct sampler *s, int64_t received, int64_t wake_ns,
 	uint64_t number = whole_number(expected, received);
 	bool is_next = number == expected && number < sent;
 
-	if (!is_next && !judge_strange(s, number, expected, sent))
+	if (!is_next && !judge_strange(s, number, expected, sent, wake_ns))
 		return expected;
 	note_rare(s, number, wake_ns);
 	if (number < expected)
@@ -254,10 +282,24 @@ void eventway_end_wait(struct eventway *w, struct sampler *receiver, bool lost)
 void eventway_settle(struct eventway *w, struct sampler *receiver,
 		     const struct sampler *stimulus)
 {
-	relax(w->sent, relaxed(w->sent) & ~EVENT_LAST);
-	w->lost += relaxed(w->sent) - relaxed(w->taken);
+	const uint64_t sent = relaxed(w->sent) & ~EVENT_LAST, taken = relaxed(w->taken);
+	int64_t silent_ns = 0;
+
+	relax(w->sent, sent);
+	w->lost += sent - taken;
 	relax(receiver->progress.missed_periods, w->lost + w->full);
 	receiver->end_ns = stimulus->end_ns;
+
+	if (taken < sent)
+		silent_ns = stimulus->end_ns -
+			    (int64_t)(relaxed(w->sent_ns[taken % EVENT_SLOTS]) &
+				      ~EVENT_LAST);
+	else if (w->stuck_at == (uint32_t)sent + 1)
+		silent_ns = stimulus->end_ns - w->stuck_since_ns;
+	/* a receiver that does not run is as late with what has waited for it */
+	if (taken && silent_ns > SILENT_NS + SILENT_PERIODS * receiver->interval_ns +
+					 receiver->hist.max_ns)
+		relax(w->receive_failure, ETIMEDOUT);
 }
 
 int eventway_failure(const struct eventway *w, const char **what)

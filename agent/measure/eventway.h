@@ -8,8 +8,11 @@
  * Both are samplers, with the loops below.
  *
  * Each event has a number, by which events that are lost, doubled or out of order are
- * seen. The stimulus sends nothing while EVENT_SLOTS events are on their way: such a
- * period counts as lost, as if the queue of the kind were full.
+ * seen. The stimulus sends nothing while all places have events on their way, as if the
+ * queue of the kind were full: a way that has lost all of them takes no more.
+ *
+ * A way that is interrupted may be silent: no call fails, and nothing comes. The latencies
+ * tell it from a receiver that does not run, whose events wait for it.
  */
 #ifndef EVENTWAY_H
 #define EVENTWAY_H
@@ -26,6 +29,7 @@
 
 struct eventway {
 	const struct event_kind *kind;
+	unsigned int places; /* of EVENT_SLOTS, those that its kind can use */
 	bool opened;
 
 	/* by the stimulus; its own counts are read after its end */
@@ -34,12 +38,15 @@ struct eventway {
 	uint64_t unsent; /* periods that the stimulus itself missed */
 	int64_t stimulus_late_ns;
 	_Atomic int send_failure; /* errno */
+	uint32_t stuck_at;        /* 1 more than the event that could not be sent ... */
+	int64_t stuck_since_ns, stuck_ns; /* ... since when; the longest such time */
 
 	/* by the receiver */
 	_Alignas(64) _Atomic uint64_t taken; /* events below are no longer needed */
 	_Atomic int receive_failure;         /* errno */
 	uint64_t lost;                       /* numbers that were left out so far */
 	uint64_t doubled, reordered;
+	int64_t silent_ns; /* the longest time from an event that was lost to the next */
 	/* the number, and 1, that each place has left out last: it may come yet */
 	uint64_t left_out[EVENT_SLOTS];
 
@@ -64,7 +71,8 @@ void eventway_receive_until_end(struct sampler *receiver);
 void eventway_end_wait(struct eventway *w, struct sampler *receiver, bool lost);
 
 /* After both have ended: what was sent and has not come is lost, what found the way full
- * too, and the grid of the receiver ends where the stimulus ended. */
+ * too, and the grid of the receiver ends where the stimulus ended. A way that was silent
+ * until then has broken. */
 void eventway_settle(struct eventway *w, struct sampler *receiver,
 		     const struct sampler *stimulus);
 

@@ -192,6 +192,8 @@ static void emit_event(struct emit *e, const struct run *run, unsigned int i)
 	emit_int(e, "stimulus_late_ns", w->stimulus_late_ns);
 	emit_int(e, "lost", (int64_t)w->lost);
 	emit_int(e, "full", (int64_t)w->full);
+	emit_int(e, "stuck_ns", w->stuck_ns);
+	emit_int(e, "silent_ns", w->silent_ns);
 	emit_int(e, "doubled", (int64_t)w->doubled);
 	emit_int(e, "reordered", (int64_t)w->reordered);
 	emit_close(e, '}');

@@ -14,6 +14,7 @@
 #include "journal/shieldgroup.h"
 #include "settings/applied.h"
 #include "thread/clock.h"
+#include "thread/rights.h"
 
 #define LOCKDOWN "/sys/kernel/security/lockdown"
 
@@ -22,18 +23,6 @@ struct tuning {
 	struct emit *out;
 	int64_t applied, already, refused, restored, stuck;
 };
-
-/* Root of a container's own user namespace is not the machine's. */
-static bool in_user_namespace(void)
-{
-	char text[128];
-	unsigned long inside, outside, count;
-
-	if (slurp("/proc/self/uid_map", text, sizeof(text)) <= 0)
-		return false;
-	return sscanf(text, "%lu %lu %lu", &inside, &outside, &count) == 3 &&
-	       (inside != 0 || outside != 0 || count < UINT32_MAX);
-}
 
 /* Lockdown answers EPERM (fs/debugfs/file.c), also where securityfs is not mounted. */
 static bool locked_down(const char *path, int err)
@@ -62,7 +51,7 @@ static const char *why_denied(int err, const char *path, char text[OPTIONS_TEXT]
 	if (geteuid() != 0) {
 		cause = "capability";
 		why = "changing settings of the machine needs root";
-	} else if (in_user_namespace()) {
+	} else if (rights_in_user_namespace()) {
 		cause = "container";
 		why = "root of a container is not root of the machine: ask its host";
 	} else if (locked_down(path, err)) {

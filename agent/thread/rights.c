@@ -49,6 +49,20 @@ bool rights_in_user_namespace(void)
 	       count != UINT32_MAX;
 }
 
+const char *rights_remedy(const char *remedy, char text[RIGHTS_TEXT])
+{
+	const char *sudo = strstr(remedy, "sudo"), *rights = "root's rights)";
+
+	if (!sudo || !rights_in_user_namespace())
+		return remedy;
+	if (sudo[4] && sudo[5] == '(')
+		rights = sudo + 6;
+	snprintf(text, RIGHTS_TEXT,
+		 "leave this user namespace: only the first one gives %.*s",
+		 (int)strcspn(rights, ")"), rights);
+	return text;
+}
+
 static uint64_t bit(enum right right)
 {
 	return UINT64_C(1) << right;

@@ -28,6 +28,12 @@ bool rights_have(enum right right);
 /* Whether users are mapped: capabilities then count for what the namespace owns. */
 bool rights_in_user_namespace(void);
 
+#define RIGHTS_TEXT 256
+
+/* What to do, in words. In a user namespace sudo does not help: text then has what does,
+ * with the capabilities that the remedy names as "sudo (CAP_...)". */
+const char *rights_remedy(const char *remedy, char text[RIGHTS_TEXT]);
+
 /*
  * Keeps SYS_NICE, IPC_LOCK, KILL and, if asked, SYS_RAWIO (the SMI counter) of what
  * there is, drops the rest for good, and forbids gaining more. Returns 0 or -errno.

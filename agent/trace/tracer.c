@@ -71,14 +71,14 @@ static int set_clock(struct tracer *t)
 
 static int read_layout(struct tracer *t, struct tracepage_layout *out)
 {
-	char path[2 * TRACEFS_PATH], text[4096];
+	char path[2 * TRACEFS_PATH];
 	long n;
 
 	snprintf(path, sizeof(path), "%s/events/header_page", t->tracefs);
-	n = slurp(path, text, sizeof(text));
+	n = slurp(path, t->header_page, sizeof(t->header_page));
 	if (n < 0)
 		return refuse(t, (int)n, "read events/header_page");
-	if (tracepage_layout(text, out))
+	if (tracepage_layout(t->header_page, out))
 		return refuse(t, -EINVAL, "understand events/header_page");
 	return 0;
 }

@@ -45,6 +45,8 @@ struct tracer {
 	/* sees each page as it is read, before the window takes it; may be NULL */
 	void (*page_read)(void *context, unsigned int cpu, const unsigned char *page);
 	void *page_context;
+	/* as it was when the rings got their form: the machine's may change */
+	char header_page[1024];
 };
 
 /* Makes the instance and all memory; needs the rights that measuring later gives up.

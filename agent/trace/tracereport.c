@@ -153,7 +153,8 @@ void tracereport_emit_trace(const struct tracer *t, struct emit *out)
 {
 	if (t->refusal.cause)
 		return;
-	emit_file(t, out, "events/header_page");
+	emit_trace_file(out, "events/header_page", t->header_page,
+			strlen(t->header_page));
 	emit_file(t, out, "events/header_event");
 	emit_file(t, out, "saved_cmdlines");
 	emit_file(t, out, "events/ftrace/kernel_stack/format");
@@ -224,7 +225,7 @@ void tracereport_emit_summary(const struct tracer *t,
 	emit_bool(out, "enabled", !t->refusal.cause);
 	emit_text(out, "cause", t->refusal.cause ? t->refusal.cause : "");
 	emit_text(out, "reason", t->refusal.what);
-	emit_text(out, "remedy", t->refusal.cause ? t->refusal.remedy : "");
+	emit_remedy(out, t->refusal.cause ? t->refusal.remedy : "");
 	emit_text(out, "clock", "mono");
 	emit_int(out, "page_bytes", t->window.layout.page_size);
 	emit_int(out, "buffer_kb", t->buffer_kb);

@@ -28,18 +28,6 @@ struct refusal {
 	const char *cause, *remedy;
 };
 
-/* Root of a container, whose rights end at its user namespace: the kernel then knows no
- * right to watch, however many it says there are. */
-static bool in_user_namespace(void)
-{
-	unsigned long inside, outside, count;
-	char text[256];
-
-	return slurp("/proc/self/uid_map", text, sizeof(text)) > 0 &&
-	       (sscanf(text, "%lu %lu %lu", &inside, &outside, &count) != 3 ||
-		inside != 0 || outside != 0 || count < UINT32_MAX);
-}
-
 /* Of the causes that give EPERM or EACCES the one that shows elsewhere, too. */
 static struct refusal not_permitted(bool probe)
 {
@@ -50,10 +38,8 @@ static struct refusal not_permitted(bool probe)
 	    strstr(text, "[confidentiality]"))
 		return (struct refusal){ "lockdown", "boot with lockdown=integrity or "
 						     "none" };
-	if (geteuid() == 0 && in_user_namespace())
-		return (struct refusal){ "namespace",
-					 "run outside of the container: its root has "
-					 "no rights on the machine" };
+	if (geteuid() == 0 && rights_in_user_namespace())
+		return (struct refusal){ "namespace", PIDNAMESPACE_REMEDY };
 	if (geteuid() == 0 && !rights_may_watch(probe))
 		return (struct refusal){ "capability",
 					 probe ? "give the container CAP_SYS_ADMIN"
@@ -158,7 +144,7 @@ static void emit_kind(struct emit *out, const char *name, int err, bool probe,
 	emit_bool(out, "user_only", user_only);
 	emit_text(out, "cause", why.cause);
 	emit_text(out, "reason", err ? reason_of(err) : "");
-	emit_text(out, "remedy", why.remedy);
+	emit_remedy(out, why.remedy);
 	emit_close(out, '}');
 }
 

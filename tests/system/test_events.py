@@ -201,26 +201,58 @@ ip link add rtscope-br type bridge || exit 77
 ip link set rtscope-b master rtscope-br
 ip link set rtscope-c master rtscope-br
 ip link set rtscope-br up
-(
-    until grep -q rtscope-ev/ /proc/$$/task/*/comm; do sleep 0.1; done
-    sleep 1
-    ip link set rtscope-b nomaster
-) >/dev/null 2>&1 </dev/null &
 """
-"""Joins both lines, and takes them apart when events have come through."""
+"""Joins both lines, whose ends then see no link that is down."""
+
+
+def broken_by(*commands: str) -> str:
+    """Return what does this when events have come through."""
+    begun = "until grep -q rtscope-ev/ /proc/$$/task/*/comm; do sleep 0.1; done"
+    done = "; ".join((begun, "sleep 0.5", *commands))
+    return f"( {done} ) >/dev/null 2>&1 </dev/null &\n"
 
 
 @two_cpus
 @pytest.mark.usefixtures("root")
 def test_what_a_silent_peer_keeps_is_lost_and_misses_its_period() -> None:
     event = "raw:from=rtscope-a:to=rtscope-d"
-    done = on_lines(BRIDGED, "--event", event, "--cpus", str(CPUS[-1]), seconds=4)
+    again = ("sleep 2", "ip link set rtscope-b master rtscope-br")
+    broken = broken_by("ip link set rtscope-b nomaster", *again)
+    words = ("--event", event, "--cpus", str(CPUS[-1]), "--interval-ns", str(10 * MS))
+    done = on_lines(f"{BRIDGED}{broken}", *words, seconds=6)
 
     (thread,) = done.result.threads
     assert thread.event is not None
     assert thread.event.lost > 0
     assert thread.event.sent - thread.event.lost == thread.samples
     assert thread.missed_periods == thread.event.lost + thread.event.full
+    assert "events_interrupted" in doubts(judged(done.result))
+
+
+@two_cpus
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize("kind", ["raw", "xdp"])
+@pytest.mark.parametrize(
+    ("to", "command"),
+    [
+        ("b", "ip link set rtscope-a down"),
+        ("b", "ip link set rtscope-b down"),
+        ("d", "ip link set rtscope-b nomaster"),
+        ("d", "ip link del rtscope-br"),
+    ],
+)
+def test_a_way_that_dies_in_the_middle_is_said(
+    kind: str, to: str, command: str
+) -> None:
+    event = f"{kind}:from=rtscope-a:to=rtscope-{to}"
+    joined = BRIDGED if to == "d" else ""
+    words = ("--event", event, "--cpus", str(CPUS[-1]))
+    done = on_lines(f"{joined}{broken_by(command)}", *words, seconds=4)
+
+    assert done.status == 3
+    assert done.error.cause == "event"
+    assert done.error.message.startswith(f"event {kind}: cannot ")
+    assert "any more" in done.error.message
 
 
 UNUSED = "ip link set rtscope-a down; ip link set rtscope-b down\n"
@@ -296,7 +328,7 @@ def test_a_namespace_whose_name_is_gone_lives_until_the_run_ends() -> None:
         ("udp", "net_admin", "--cap-add NET_ADMIN --cap-add SYS_ADMIN"),
         ("udp", "sys_admin", "--cap-add NET_ADMIN --cap-add SYS_ADMIN"),
         ("raw", "net_raw", "--cap-add NET_RAW --cap-add NET_ADMIN"),
-        ("raw:from=lo:to=lo", "net_raw", "add --cap-add NET_RAW, or"),
+        ("raw:from=lo:to=lo", "net_raw", "add --cap-add NET_RAW"),
         ("can", "sys_admin", "--cap-add NET_ADMIN --cap-add SYS_ADMIN"),
     ],
 )
@@ -342,6 +374,33 @@ def test_what_an_event_lacks_is_named_with_what_gives_it(
     assert done.status == 3
     assert done.error.cause == "event"
     assert needed in done.error.remedy
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize(
+    ("words", "prefix", "missing"),
+    [
+        (("--event", "xdp"), (), "CAP_BPF"),
+        (
+            ("--hold-cpu-awake",),
+            ("setpriv", "--bounding-set", "-all"),
+            "the first one gives root's rights",
+        ),
+        (("--event", "hwlat"), (), "CAP_SYS_ADMIN"),
+    ],
+)
+def test_sudo_is_no_remedy_in_a_user_namespace(
+    words: tuple[str, ...], prefix: tuple[str, ...], missing: str
+) -> None:
+    space = ("unshare", "--user", "--map-root-user", *prefix)
+    interval = ("--interval-ns", str(100 * MS))
+    with measuring(*words, *interval, prefix=space) as agent:
+        done = agent.finish()
+
+    assert done.status == 3
+    assert "sudo" not in done.error.remedy
+    assert missing in done.error.remedy
+    assert "user namespace" in done.error.remedy
 
 
 @pytest.mark.usefixtures("root")

@@ -540,6 +540,19 @@ def test_what_could_not_be_seen_is_never_clean() -> None:
         assert "nothing found, but not everything could be checked" in said_of(examined)
 
 
+def test_sudo_is_no_remedy_where_a_namespace_refuses() -> None:
+    refused = replace(watching.event("migration", cause="namespace"), remedy="go out")
+    partly = watching.event("minor_fault", user_only=True)
+    files = replace(CLEAN, smaps=None, denied={"smaps": "Permission denied"})
+
+    for events, remedy in (
+        ([partly], "run as root or with sudo"),
+        ([partly, refused], "go out"),
+    ):
+        unseen = examine(seen(events=events, files=files)).unseen
+        assert {one.remedy for one in unseen} == {remedy}
+
+
 def test_the_exit_status_is_that_of_the_weight_that_was_asked_for() -> None:
     examined = examine(seen(thread(cpus="0-2")))
 

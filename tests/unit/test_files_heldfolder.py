@@ -80,6 +80,27 @@ def test_what_is_in_use_or_not_ones_own_is_left(tmp_path: Path) -> None:
         assert (tmp_path / "y-other" / LOCK).exists()
 
 
+def test_what_was_killed_before_it_had_a_lock_is_removed_when_it_is_old(
+    tmp_path: Path,
+) -> None:
+    def made(*, old: bool = True, **more: str) -> Path:
+        place = Path(tempfile.mkdtemp(dir=tmp_path, prefix="x-", **more))
+        if "suffix" in more:
+            (place / "file").touch()
+        os.utime(place, (0, 0) if old else None)
+        return place
+
+    left = made()
+    being_made, used, public = made(old=False), made(suffix="full"), made()
+    public.chmod(0o755)
+    called = tmp_path / "x-results"
+    called.mkdir(mode=0o700)
+    os.utime(called, (0, 0))
+
+    assert remove_abandoned(tmp_path, prefix="x-") == [left]
+    assert {*tmp_path.iterdir()} == {being_made, used, public, called}
+
+
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -76,6 +76,27 @@ def test_without_a_sign_of_its_end_a_stop_goes_on_until_the_thread_runs() -> Non
     assert behind == [(Part.E, Cause.RETURN)]
 
 
+@pytest.mark.parametrize("waker", ["", "futex_wake"])
+def test_a_wait_that_its_timeout_ended_is_a_sleep_until_a_timer(waker: str) -> None:
+    table = symbols(*NAMES, "futex_wait", "futex_wake", "__wake_up_common")
+    # A queue of somebody else's is woken meanwhile, which ends no wait of a futex.
+    beside: list[Step] = [(20, waker or "__wake_up_common", 1), (30, "user", 1)]
+    leaves: list[Step] = [(80, "user"), (20, "futex_wait"), *SWITCH, (50, "do_idle")]
+    steps = [*leaves, (5000, ASLEEP), *beside, *TIMER, *PREEMPT, *THREAD]
+    behind_ns = sum(step[0] for step in (*TIMER, *PREEMPT, *THREAD))
+    arrived_ns = 210 + 5050 + sum(step[0] for step in TIMER) + 80
+    tasks = (
+        *((0, "rtscope"), (0, "sh", 1), (160, "swapper/0")),
+        (arrived_ns, "rtscope"),
+    )
+    path = section(steps, table, late=5000 + behind_ns, tasks=tasks, block_ns=1024)
+
+    found = explain_path(path, table, arch="x86_64")
+
+    causes = {one.cause for one in found.segments}
+    assert (Cause.DESCRIPTOR in causes) == bool(waker)
+
+
 @pytest.mark.parametrize(
     ("calls", "wait"),
     [

@@ -24,6 +24,7 @@ from rtscope.present.documents.pages import render_html
 from rtscope.present.model.build import build_model
 from rtscope.present.model.rows import Row, rows_of
 from rtscope.present.model.side_by_side import by_variant, side_by_side
+from rtscope.record.caveats.catalogue import Effect, kind_of
 from rtscope.record.directory.records import create
 from rtscope.record.model import RunRecord, record_from_json, record_to_json
 from rtscope.stats.conditions import conditions_of
@@ -218,6 +219,22 @@ def test_an_interrupt_that_became_one_with_the_next_is_no_lost_event() -> None:
     assert found["events_merged"].startswith("3 beside")
     assert "events_lost" not in found
     assert misses_of(of_run(uio, "uio"), 10 * US).total == 3
+
+
+@pytest.mark.parametrize("kind", ["stuck_ns", "silent_ns"])
+def test_a_way_that_was_interrupted_makes_no_result(kind: str) -> None:
+    silence: Any = {kind: 3_000_000_000}
+    interrupted = of_event([US] * 9, lost=1, **silence)
+    assert interrupted.event is not None
+    merged = replace(interrupted, event=replace(interrupted.event, name="uio"))
+    waited = of_event([US] * 9 + [2_900_000_000], lost=1, **silence)
+    briefly = of_event([US] * 9, lost=1, **{kind: 900_000_000})
+
+    found = {c.id: c for c in lint(of_run(interrupted))}
+    assert found["events_interrupted"].detail == "3 s at most"
+    assert kind_of(found["events_interrupted"]).effect is Effect.INVALID
+    for other in (merged, waited, briefly, of_event([US])):
+        assert "events_interrupted" not in {c.id for c in lint(of_run(other))}
 
 
 def test_no_average_claims_to_know_how_long_a_lost_event_took() -> None:

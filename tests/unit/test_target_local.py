@@ -1,5 +1,6 @@
 """This machine as a target: its programs, and the agent for its processor."""
 
+import os
 import resource
 import sys
 import tempfile
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from rtscope.host.errors import TargetError
+from rtscope.host.files.heldfolders import LOCK
 from rtscope.machine import target
 from rtscope.machine.target import agent_file
 from rtscope.machine.target.local import LocalTarget
@@ -41,6 +43,21 @@ def test_without_a_place_for_temporary_files_nothing_is_started(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(TargetError, match=r"gone: No such file.* TMPDIR"), here:
         pytest.fail("it was entered")
+
+
+def test_what_a_killed_session_has_left_goes_with_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    here = LocalTarget(storage_dir=tmp_path, agent=agent_file(os.uname().machine))
+    left = tmp_path / "rtscope-abcdefgh"
+    left.mkdir(mode=0o700)
+    (left / LOCK).touch()
+
+    with here:
+        (held,) = tmp_path.iterdir()
+        assert (held / LOCK).exists()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("machine", ["{}", "../{}", ".", "", "x/../{}", "\x1b[31m"])

@@ -131,6 +131,8 @@ static void a_silent_peer_does_not_hold_the_receiver(const char *name)
 
 /* --- what comes through a way of which the test decides ---------------------------- */
 
+static uint64_t old_event; /* the first of them */
+static int64_t old_ns;     /* how long before the others it was sent */
 static const int64_t *script;
 static unsigned int script_at, script_length;
 
@@ -183,7 +185,8 @@ static struct sampler *receive(struct eventway *w, const int64_t *numbers,
 	if (!w->closing)
 		w->sent |= EVENT_LAST;
 	for (uint64_t i = sent < EVENT_SLOTS ? 0 : sent - EVENT_SLOTS; i < sent; i++) {
-		w->sent_ns[i % EVENT_SLOTS] = (uint64_t)clock_now_ns();
+		w->sent_ns[i % EVENT_SLOTS] =
+			(uint64_t)(clock_now_ns() - (i >= old_event ? old_ns : 0));
 		w->seq[i % EVENT_SLOTS] = i + 1;
 	}
 	if (!w->closing)
@@ -243,6 +246,43 @@ static void what_has_not_come_at_the_end_is_lost(void)
 	close_way(w);
 }
 
+/* Of a way of a period of 1 ms, whose events from number on were sent 3 s ago. */
+static int judge_way(uint64_t number, const int64_t *numbers, unsigned int length,
+		     int64_t *silent_ns)
+{
+	struct eventway *w = eventways_alloc(1, &scripted);
+	struct sampler grid = { .end_ns = clock_now_ns() }, *s;
+	const char *what;
+	int err;
+
+	old_event = number;
+	old_ns = 3 * NS_PER_S;
+	w->closing = numbers[length - 1] == -EINTR;
+	s = receive(w, numbers, length, 6);
+	s->interval_ns = 1000000;
+	eventway_settle(w, s, &grid);
+	*silent_ns = w->silent_ns;
+	err = eventway_failure(w, &what);
+	old_ns = 0;
+	sampler_free(s, 1);
+	close_way(w);
+	return err;
+}
+
+static void a_silent_way_is_told_from_a_late_receiver(void)
+{
+	static const int64_t interrupted[] = { 0, 5 }, dead[] = { 0, -EINTR },
+			     late[] = { 0, 1, -EINTR },
+			     in_order[] = { 0, 1, 2, 3, 4, 5 };
+	int64_t silent_ns;
+
+	CHECK(judge_way(1, interrupted, 2, &silent_ns) == 0 && silent_ns > NS_PER_S);
+	CHECK(judge_way(1, dead, 2, &silent_ns) == ETIMEDOUT);
+	CHECK(judge_way(2, late, 3, &silent_ns) == ETIMEDOUT);
+	CHECK(judge_way(1, late, 3, &silent_ns) == 0); /* what came was as late */
+	CHECK(judge_way(3, in_order, 6, &silent_ns) == 0 && silent_ns == 0);
+}
+
 static void an_event_from_long_ago_has_no_time_any_more(void)
 {
 	static const int64_t numbers[] = { 5000, 5000 - EVENT_SLOTS, 5001 };
@@ -291,6 +331,53 @@ static void nothing_is_sent_into_a_full_way(void)
 	CHECK(w->sent == (4 | EVENT_LAST));
 	CHECK(w->full > 0 && 4 + w->full + w->unsent == 5000);
 	CHECK(eventway_failure(w, &(const char *){ NULL }) == 0);
+	sampler_free(s, 1);
+	close_way(w);
+}
+
+static int send_never(struct event_ends *e, uint32_t number)
+{
+	(void)e;
+	(void)number;
+	return -ENOBUFS;
+}
+
+static void a_way_that_takes_nothing_any_more_is_given_up(void)
+{
+	static const struct event_kind never = { "never",        NULL, send_never,
+						 receive_script, NULL, false };
+	struct eventway *w = eventways_alloc(1, &never);
+	struct sampler receiver = { .interval_ns = 20000 };
+	struct sampler *s = send(w, 5000);
+	const char *what;
+
+	CHECK(w->stuck_at == 1 && w->stuck_ns > 0 && eventway_failure(w, &what) == 0);
+	sampler_free(s, 1);
+	w->stuck_since_ns -= 60 * NS_PER_S;
+	w->taken = w->sent = 0;
+	s = send(w, INT64_C(1) << 40); /* its end is the failure */
+	CHECK(eventway_failure(w, &what) == ETIMEDOUT && strcmp(what, "send") == 0);
+
+	w->send_failure = 0;
+	w->sent = w->taken = 1; /* one has come since */
+	eventway_settle(w, &receiver, s);
+	CHECK(eventway_failure(w, &what) == 0);
+	w->stuck_at = 2;
+	eventway_settle(w, &receiver, s);
+	CHECK(eventway_failure(w, &what) == ETIMEDOUT);
+	sampler_free(s, 1);
+	close_way(w);
+}
+
+/* A byte more than it can tell apart would be taken for one of long ago. */
+static void a_serial_line_has_as_many_on_their_way_as_a_byte_tells_apart(void)
+{
+	struct eventway *w = eventways_alloc(1, &event_kind_serial);
+	struct sampler *s;
+
+	w->kind = &scripted;
+	s = send(w, 5000);
+	CHECK(w->sent == (127 | EVENT_LAST) && w->full > 0);
 	sampler_free(s, 1);
 	close_way(w);
 }
@@ -400,8 +487,11 @@ int main(void)
 	what_nobody_sent_is_no_sample_even_if_it_is_the_next();
 	what_has_not_come_at_the_end_is_lost();
 	an_event_from_long_ago_has_no_time_any_more();
+	a_silent_way_is_told_from_a_late_receiver();
+	a_way_that_takes_nothing_any_more_is_given_up();
 	a_way_that_breaks_says_which_end();
 	nothing_is_sent_into_a_full_way();
+	a_serial_line_has_as_many_on_their_way_as_a_byte_tells_apart();
 	what_a_full_way_refused_has_no_number();
 	an_interface_that_is_gone_ends_the_stimulus();
 	options_of_an_event_are_exact();

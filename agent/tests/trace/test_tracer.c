@@ -89,6 +89,7 @@ static void open_on_files(void)
 		.after_ns = 100,
 		.buffer_kb = 64,
 	};
+	snprintf(t.header_page, sizeof(t.header_page), "%s", header_page);
 	snprintf(t.tracefs, sizeof(t.tracefs), "%s", root);
 	snprintf(t.instance, sizeof(t.instance), "%s", root);
 	for (unsigned int i = 0; i < traceevents_count(); i++)
@@ -139,6 +140,28 @@ static void the_pages_around_the_worst_are_sent_in_order(void)
 	CHECK(strstr(lines, "{\"type\":\"trace_pages\",\"cpu\":0,\"seq\":1,"));
 	CHECK(strstr(lines, "{\"type\":\"trace_pages\",\"cpu\":3,\"seq\":0,"));
 	CHECK(!strstr(lines, "\"cpu\":0,\"seq\":0,"));
+	tracer_free(&t);
+}
+
+/* Somebody gives the machine's buffer larger pages meanwhile: ours stay as they are. */
+static void the_pages_are_described_as_they_were_at_the_begin(void)
+{
+	static const char larger[] = "\tfield: char data;\toffset:16;\tsize:8176;\n";
+	char right[1024];
+
+	capture();
+	emit_begin(&out, "trace_file");
+	emit_text(&out, "name", "events/header_page");
+	emit_base64(&out, "base64", header_page, strlen(header_page));
+	snprintf(right, sizeof(right), "%s", capture_end());
+
+	a_run_on_these_files();
+	write_file("events/header_page", larger, strlen(larger));
+	capture();
+	tracereport_emit_trace(&t, &out);
+	emit_begin(&out, "end");
+	CHECK(strncmp(capture_end(), right, strlen(right)) == 0);
+	write_file("events/header_page", header_page, strlen(header_page));
 	tracer_free(&t);
 }
 
@@ -226,6 +249,7 @@ int main(void)
 {
 	make_tracefs();
 	the_pages_around_the_worst_are_sent_in_order();
+	the_pages_are_described_as_they_were_at_the_begin();
 	what_was_recorded_and_lost_is_told();
 	what_is_left_at_the_end_is_taken_however_much_it_is();
 	who_cannot_begin_to_record_leaves_no_event_on();

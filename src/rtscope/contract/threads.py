@@ -116,6 +116,10 @@ class ThreadEvent:
     """Events that came again, or that nobody had sent: in no sample."""
     reordered: Times
     """Events that came after a later one: each is a sample."""
+    stuck_ns: Count | None = None
+    """The longest time in which no event could be sent."""
+    silent_ns: Count | None = None
+    """The longest time from an event that was lost to the next that came."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from rtscope.contract import FileLine, Line
+from rtscope.host.files.heldfolders import held_folder
 from rtscope.machine.reader import Content, Denied
 from rtscope.machine.target.agentreader import content_of
 from rtscope.programs.binaries.allocators import OF_C
@@ -193,8 +194,8 @@ class Images:
             self.unread[piece.path] = reason
             return None
         if self._folder is None:
-            folder = tempfile.TemporaryDirectory(prefix="rtscope-files-")
-            self._folder = Path(self._stack.enter_context(folder))
+            held = held_folder(Path(tempfile.gettempdir()), prefix="rtscope-files-")
+            self._folder = self._stack.enter_context(held)
         path = self._folder / str(len(list(self._folder.iterdir())))
         path.write_bytes(content)
         return str(path)

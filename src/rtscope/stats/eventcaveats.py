@@ -15,6 +15,7 @@ from rtscope.record.model import POLL, RunRecord
 def event_caveats(record: RunRecord) -> Iterator[Caveat]:
     """Yield all of them."""
     yield from _events(record.result.threads)
+    yield from _interrupted(record.result.threads)
     yield from _polled(record)
     yield from _unreported(record.result.threads)
     if any(t.timerlat is not None for t in record.result.threads):
@@ -33,6 +34,22 @@ def _events(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
             merge = kind == "lost" and all(event.name in _MERGE for event in events)
             caveat = "events_merged" if merge else caveat
             yield make(caveat, f"{count} beside {sent} sent{beside}")
+
+
+def _interrupted(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
+    """Yield for how long nothing came, unless the thread itself was as late."""
+    longest_ns = max((_silence_ns(thread) for thread in threads), default=0)
+    if longest_ns:
+        yield make("events_interrupted", f"{format_duration(longest_ns)} at most")
+
+
+def _silence_ns(thread: ThreadResult) -> int:
+    """Return 0 where events came, or waited for a thread that did not run."""
+    if thread.event is None or thread.event.name in _MERGE:
+        return 0
+    silence_ns = max(thread.event.stuck_ns or 0, thread.event.silent_ns or 0)
+    patience_ns = _SILENCE_NS + _SILENT_PERIODS * thread.interval_ns
+    return silence_ns if silence_ns > patience_ns + (thread.max_ns or 0) else 0
 
 
 def _polled(record: RunRecord) -> Iterator[Caveat]:
@@ -57,6 +74,9 @@ def _unreported(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
         f"most {width:.0%} of each",
     )
 
+
+_SILENCE_NS, _SILENT_PERIODS = 1_000_000_000, 10
+"""As `eventway_settle` of the agent has them, of a way that is silent at its end."""
 
 _MERGE = ("uio",)
 """Events that wake a thread once for several of them: none gets lost."""

@@ -211,13 +211,9 @@ def absences_of(
         arrivals = [max(ends)] if ends else []
     absences, since = [], -1
     for arrival in arrivals:
+        departed = (runs[i] for i in tasks.departures)
         left = next(
-            (
-                runs[i]
-                for i in tasks.departures
-                if since < runs[i].begin_ns and runs[i].end_ns < arrival
-            ),
-            None,
+            (x for x in departed if since < x.begin_ns and x.end_ns < arrival), None
         )
         calls = tuple(left_in(left)) if left else ()
         begin_ns = left.begin_ns if left else max(since, section.first_ns)
@@ -335,17 +331,16 @@ def _with_end(
             if any(begin < at < end for at, _ in _calls(section, symbols, kind))
         )
         wait = next(ends, wait)
+    here = [one for one in switches if one.cpu == section.cpu]
+    is_timed = wait is Wait.TIMER or bool(_MAY_END.intersection(absence.calls))
+    wakes = _expiries(runs, switch_to(end, here), begin, end) if is_timed else []
+    if wakes and wait is Wait.DESCRIPTOR:
+        by_others = calls_of(section, symbols, "futex_wake")
+        wait = wait if any(begin < x[0] < end for x in by_others) else Wait.TIMER
     if wait is Wait.CPU:
         runnable_ns, by = begin, ""
     elif wait is Wait.TIMER:
         expiry_ns = section.last_ns - section.latency_ns
-        here = [one for one in switches if one.cpu == section.cpu]
-        wakes = sorted(
-            run.begin_ns
-            for call in wakes_of(runs, switch_to(end, here))
-            for run in call
-            if run.frame.role is Role.WAKE and begin <= run.begin_ns < end
-        )
         due = [at_ns for at_ns in wakes if at_ns >= expiry_ns]
         if not wakes and any(
             begin < at_ns < end for at_ns, _ in calls_of(section, symbols, SETS_POLICY)
@@ -355,21 +350,17 @@ def _with_end(
         ended = begin if begin == section.first_ns > expiry_ns else end
         runnable_ns, by = (due or wakes or [ended])[0], ""
     else:
-        ours = [one.task for one in switches if one.cpu == section.cpu][-1:]
-        calls = [
-            call
-            for call in ends_of_waits(wait, section, symbols, switches)
-            if call[1].task not in ours
-        ]
+        ours = [one.task for one in here[-1:]]
+        calls = ends_of_waits(wait, section, symbols, switches)
+        calls = [call for call in calls if call[1].task not in ours]
         inside = [call for call in calls if begin < call[0] < end]
         if wait is Wait.LOCK:
             inside = _of_one_cpu(inside, section.cpu)
             holder = inside[-1][1] if inside else None
-        runnable_ns = inside[-1][0] if inside else end
-        woken = (runnable_ns, inside[-1][1].cpu) if inside else None
-        by = ""
+        runnable_ns, by = end, ""
         if inside:
-            last = inside[-1][1]
+            runnable_ns, last = inside[-1]
+            woken = runnable_ns, last.cpu
             by = f"{last.name or 'an unknown task'} on CPU {last.cpu}"
     return replace(
         absence,
@@ -384,6 +375,19 @@ def _with_end(
 
 SETS_POLICY = "__sched_setscheduler"
 """A thread that was ordinary when it was woken may be real-time when it runs."""
+
+
+_MAY_END = frozenset({"futex_wait", "__futex_wait", "futex_wait_queue"})
+"""A wait for another thread, as of a condition or semaphore, may have a timeout."""
+
+
+def _expiries(
+    runs: Sequence[Run], arrived: TaskSwitch | None, begin_ns: int, end_ns: int
+) -> list[int]:
+    """Return when timers of this CPU woke a thread of that kind, in order."""
+    inside = (run for call in wakes_of(runs, arrived) for run in call)
+    woke = (run.begin_ns for run in inside if run.frame.role is Role.WAKE)
+    return sorted(at_ns for at_ns in woke if begin_ns <= at_ns < end_ns)
 
 
 def _sole_wake(runs: Sequence[Run], begin_ns: int, end_ns: int) -> list[int]:
@@ -462,15 +466,11 @@ def _begins_at(
 @lru_cache(maxsize=16)
 def _addresses(symbols: SymbolTable, key: str, wait: Wait) -> tuple[int, ...]:
     """Return where the functions begin that end or begin such waits: a long search."""
-
-    def all_of(name: str) -> list[int]:
-        return list(symbols.addresses_of(name))
-
-    return tuple(
-        address
+    of_lines = (
+        (list(symbols.addresses_of(name)) for name in names)
         for names in _others_calls(key).get(wait, ())
-        for address in next(filter(None, map(all_of, names)), ())
     )
+    return tuple(at for line in of_lines for at in next(filter(None, line), ()))
 
 
 def task_at(at_ns: int, cpu: int, switches: Sequence[TaskSwitch]) -> TaskSwitch:

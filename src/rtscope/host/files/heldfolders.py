@@ -9,8 +9,11 @@ temporary files (`TMPDIR`, `/tmp`) removes the lock too, and so is noticed.
 import errno
 import fcntl
 import os
+import re
 import shutil
+import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -19,6 +22,12 @@ from rtscope.host.errors import RtscopeError
 
 LOCK = ".held"
 """Begins with a full stop, as no file of a packed result or of a machine does."""
+
+_RANDOM, _PRIVATE = "[a-z0-9_]{8}", 0o700
+"""How `mkdtemp` ends a name, and the rights that it gives."""
+
+_MAKING_S = 60
+"""In which a directory has its lock, however busy the machine is."""
 
 _ROOM_BYTES = 1 << 20
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -133,7 +142,24 @@ def _has_room(place: Path) -> bool:
 
 def remove_abandoned(parent: Path, *, prefix: str) -> list[Path]:
     """Remove, and return, one's own directories whose process is no longer alive."""
-    return [place for place in sorted(parent.glob(f"{prefix}*")) if _remove(place)]
+    made = re.compile(re.escape(prefix) + _RANDOM)
+    return [
+        place
+        for place in sorted(parent.glob(f"{prefix}*"))
+        if _remove(place) or (made.fullmatch(place.name) and _remove_unlocked(place))
+    ]
+
+
+def _remove_unlocked(place: Path) -> bool:
+    """Remove what a process has left that was killed before it had the lock."""
+    with suppress(OSError):
+        about = place.lstat()
+        own = stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
+        private = stat.S_IMODE(about.st_mode) == _PRIVATE
+        if own and private and time.time() - about.st_mtime > _MAKING_S:
+            place.rmdir()  # only if it is empty
+            return True
+    return False
 
 
 def _remove(place: Path) -> bool:

@@ -2,17 +2,17 @@
 
 import os
 import platform
-import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from rtscope.host import process
 from rtscope.host.errors import TargetError
-from rtscope.host.files.heldfolders import in_temporary_files
+from rtscope.host.files.heldfolders import held_folder, in_temporary_files
 from rtscope.machine.filetree import FileReader
 from rtscope.machine.reader import Reader
 from rtscope.machine.target import agent_file
@@ -40,17 +40,18 @@ class LocalTarget:
         self._may_ask = may_ask
         self._root: tuple[str, ...] = ()
         self._work_dir = Path()
+        self._stack = ExitStack()
         self._keeper: PipeStream | None = None
 
     def __enter__(self) -> Self:
         with in_temporary_files(TargetError):
-            self._work_dir = Path(tempfile.mkdtemp(prefix="rtscope-"))
+            held = held_folder(Path(tempfile.gettempdir()), prefix="rtscope-")
+            self._work_dir = self._stack.enter_context(held)
         keep = [str(self._agent), "keep", "--host-link", str(self._work_dir)]
         try:
             self._keeper = PipeStream(keep, heartbeat=False)
         except TargetError:
-            # Where the agent has started, it removes the directory itself.
-            shutil.rmtree(self._work_dir, ignore_errors=True)
+            self._stack.close()
             raise
         self._root = _root_prefix(may_ask=self._may_ask)
         return self
@@ -61,8 +62,9 @@ class LocalTarget:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._keeper is not None:
-            self._keeper.kill()
+        with self._stack:
+            if self._keeper is not None:  # it removes the directory, too
+                self._keeper.kill()
 
     def start_agent(
         self, args: Sequence[str], *, privileged: bool = False

@@ -15,10 +15,9 @@ import shlex
 import shutil
 import string
 import sys
-import tempfile
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
@@ -29,6 +28,7 @@ from typing import Self
 from rtscope.contract import AgentError, Line
 from rtscope.host import process
 from rtscope.host.errors import MeasurementError, TargetError
+from rtscope.host.files.heldfolders import held_folder
 from rtscope.host.units import is_whole
 from rtscope.machine.reader import Reader
 from rtscope.machine.target import agent_file
@@ -130,6 +130,7 @@ class SshTarget:
         self._ssh = tuple(ssh)
         self._shell = RemoteShell()
         self._control = Path()
+        self._stack = ExitStack()
         self._work_dir = ""
         self._root: tuple[str, ...] = ()
         self._user: tuple[int, int] | None = None
@@ -138,7 +139,7 @@ class SshTarget:
 
     def __enter__(self) -> Self:
         check_programs(self._ssh[0])
-        self._control = _make_control_dir() / "s"
+        self._control = _make_control_dir(self._stack) / "s"
         try:
             self._upload(agent_file(self._connect()))
         except BaseException:
@@ -210,7 +211,7 @@ class SshTarget:
             with self._patience.ending(), suppress(TargetError):  # it ends without us
                 timeout_s = min(COMMAND_S, self._patience.ending_s)
                 process.run(self._argv("-Oexit"), timeout_s=timeout_s)
-        shutil.rmtree(self._control.parent, ignore_errors=True)
+        self._stack.close()
 
     def _wait_for(
         self,
@@ -344,14 +345,15 @@ class SshTarget:
         return lines[0].strip() if lines else ""
 
 
-def _make_control_dir() -> Path:
+def _make_control_dir(stack: ExitStack) -> Path:
     """Make a private directory with a path short enough for a socket."""
     named = (os.environ.get(name) for name in ("XDG_RUNTIME_DIR", "TMPDIR"))
     wanted = (*named, "/tmp")
     for parent in wanted:
         if parent and len(os.fsencode(parent)) <= MAX_CONTROL_DIR:
             try:
-                return Path(tempfile.mkdtemp(prefix="rtscope-", dir=parent))
+                held = held_folder(Path(parent), prefix="rtscope-")
+                return stack.enter_context(held)
             except OSError:
                 continue
     raise MeasurementError(

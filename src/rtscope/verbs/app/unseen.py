@@ -15,18 +15,21 @@ _BY_FILE = {
 }
 
 
+_AS_ROOT = "run as root or with sudo"
 _UNMAPPED = "its memory changed before it was watched: did it execute a program?"
 
 
 def unseen_of(seen: Observation, events: Mapping[str, str]) -> Iterator[Unseen]:
     """Yield what it was; `events`: the finding that each kind of event shows."""
+    refused_by = {one.cause: one.remedy for one in seen.watch.begin.events}
+    remedy = refused_by.get("namespace", _AS_ROOT)  # sudo does not lead out of it
     for name, why in (seen.files.denied or {}).items():
         if name in _BY_FILE:
             yield Unseen(
                 _BY_FILE[name],
                 f"/proc/{seen.pid}/{name}",
                 why,
-                "run as root or with sudo",
+                remedy,
             )
     by_kind: dict[str, tuple[str, ...]] = {k: (id_,) for k, id_ in events.items()}
     by_kind |= WAITS_SEEN_BY
@@ -49,7 +52,7 @@ def unseen_of(seen: Observation, events: Mapping[str, str]) -> Iterator[Unseen]:
                     ids,
                     f"{event.name} within system calls",
                     "perf_event_paranoid is 2",
-                    "run as root or with sudo",
+                    remedy,
                 ),
             )
     yield from refused.values()
@@ -61,7 +64,7 @@ def unseen_of(seen: Observation, events: Mapping[str, str]) -> Iterator[Unseen]:
             f"thread {unwatched[-1].tid} {unwatched[-1].name}",
             f"{seen.executed[-1].name}, executed meanwhile, has rights of its own: its "
             "threads may not be watched",
-            "run as root or with sudo",
+            remedy,
         )
     yield from unseen_lookups(seen)
     end = seen.watch.end
