@@ -12,6 +12,8 @@ _LANDING = b"\xf3\x0f\x1e\xfa"
 _MOST_JUMPS = 3
 _MOST_CODE = 4096
 """Of a function that is read."""
+_BRANCH = b"\x0f"
+"""Of a jump on a condition, whose second byte says on which."""
 _CALL_POINTER, _JUMP_POINTER, _BOUNDED = b"\xff\x15", b"\xff\x25", b"\xf2"
 """Through a pointer at a distance; a jump of a linkage table may have a prefix."""
 
@@ -57,6 +59,37 @@ def _pointer_of_stub(image: Image, vaddr: int) -> int | None:
     if len(code) < size or not code.startswith(_JUMP_POINTER):
         return None
     return stub + size + _distance(code[-_DISTANCE:])
+
+
+def jumps_of(image: Image, function: Symbol) -> Iterator[tuple[int, int]]:
+    """
+    Yield each jump of a function out of itself: its place, and where it leads.
+
+    Every byte may begin one, so what leads to no function may be none.
+    """
+    code = image.code_at(function.vaddr, min(function.size, _MOST_CODE))
+    for at in range(len(code)):
+        size = _size_of_jump(code, at)
+        if not size or at + size > len(code):
+            continue
+        target = function.vaddr + at + size + _distance(code[at + size - 4 : at + size])
+        if not 0 <= target - function.vaddr < function.size:
+            yield function.vaddr + at, target
+
+
+def _size_of_jump(code: bytes, at: int) -> int:
+    if code[at : at + 1] == _JUMP:
+        return 1 + _DISTANCE
+    is_branch = code[at : at + 1] == _BRANCH and code[at + 1 : at + 2] >= b"\x80"
+    if code[at : at + 2] == _JUMP_POINTER or (is_branch and code[at + 1] < 0x90):
+        return 2 + _DISTANCE
+    return 0
+
+
+def function_behind(image: Image, place: int) -> str:
+    """Return the function that is called by a pointer or stub there; empty if none."""
+    pointer = place if place in image.slots else _pointer_of_stub(image, place)
+    return "" if pointer is None else image.slots.get(pointer, "")
 
 
 def is_entered_from(
