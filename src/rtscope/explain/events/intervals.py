@@ -219,8 +219,20 @@ def _blocked(context: ExplainContext, interval: StateInterval) -> Segment:
 
 def _faults(events: EventList, wakeup: TracedWakeup) -> EventList:
     """Return the page faults of the thread."""
-    theirs = events.of_task(wakeup.pid)
-    return theirs.of_kind("fault", lambda e: e.name.startswith("page_fault_"))
+    return events.of_task(wakeup.pid).of_kind("fault", _is_fault)
+
+
+def _is_fault(event: Event) -> bool:
+    """
+    Whether it is a page fault that the kernel serves.
+
+    With preemption off it serves none: it only tells who reads that nothing is there,
+    as where a stack is copied beyond its end.
+    """
+    in_kernel = event.name == "page_fault_kernel"
+    return event.name.startswith("page_fault_") and not (
+        in_kernel and event.preempt_depth
+    )
 
 
 def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
