@@ -185,13 +185,13 @@ def test_a_thread_that_is_stopped_after_its_wake_up_waits_in_part_d(
         ([fault(8_000)], Cause.PAGE_FAULT, "rtscope/0"),
         ([fault(10_000)], Cause.PAGE_FAULT, "rtscope/0"),  # as it was switched out
         ([fault(-500)], Cause.UNKNOWN, "the thread waited in the kernel (state D)"),
+        (
+            [replace(fault(8_000), pid=OTHER)],
+            *(Cause.UNKNOWN, "the thread waited in the kernel (state D)"),
+        ),
         # the kernel serves none with preemption off: perf copied beyond a stack's end
         (
             [replace(fault(8_000, "page_fault_kernel"), preempt_depth=2)],
-            *(Cause.UNKNOWN, "the thread waited in the kernel (state D)"),
-        ),
-        (
-            [replace(fault(8_000), pid=OTHER)],
             *(Cause.UNKNOWN, "the thread waited in the kernel (state D)"),
         ),
     ],
