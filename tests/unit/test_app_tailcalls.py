@@ -8,6 +8,7 @@ from typing import cast
 
 import pytest
 
+from rtscope.programs.binaries.callsites import jumps_on
 from rtscope.programs.binaries.image import Image, Symbol
 from rtscope.programs.binaries.tailcalls import TailCalls
 from rtscope.programs.binaries.unwind import Frame
@@ -141,3 +142,22 @@ def test_a_call_by_a_pointer_and_another_processor_add_nothing() -> None:
 
     for file in (by_pointer, arm):
         assert between(file, frame(file, SYNC + 9, called=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        (CALL_SAVE | jump(SAVE + 0x30, SYNC), True),
+        (CALL_SAVE | jump(SAVE + 0x30, STORE) | jump(STORE + 4, SYNC), True),
+        (CALL_SAVE | jump(SAVE + 0x30, STORE), False),
+        (jump(SAVE + 0x30, SYNC), False),
+    ],
+)
+def test_a_place_to_return_to_is_after_a_call_that_jumps_on(
+    code: dict[int, bytes], found: bool
+) -> None:
+    """So the caller of a function without a table of frames is known."""
+    image = cast(Image, Code(code))
+    sync = Symbol("sync", SYNC, SIZE, global_=True)
+
+    assert jumps_on(image, RETURN, (image, sync)) is found

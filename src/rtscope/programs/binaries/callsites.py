@@ -10,6 +10,8 @@ _CALL, _JUMP, _SHORT_JUMP = b"\xe8", b"\xe9", b"\xeb"
 _LANDING = b"\xf3\x0f\x1e\xfa"
 """May be the first instruction of a function: endbr64."""
 _MOST_JUMPS = 3
+_MOST_LOOKED_AT = 16
+"""Functions that one search reads."""
 _MOST_CODE = 4096
 """Of a function that is read."""
 _BRANCH = b"\x0f"
@@ -34,6 +36,23 @@ def called_before(image: Image, vaddr: int) -> Iterator[int]:
             return
         yield target
         target = _jump_at(image, target)
+
+
+def calls_by_pointer(image: Image, vaddr: int, wanted: tuple[Image, Symbol]) -> bool:
+    """Whether the call before a place is of a function of another file."""
+    of, called = wanted
+    pointer = pointer_called_before(image, vaddr)
+    name = "" if pointer is None else image.slots.get(pointer, "")
+    return bool(name) and any(
+        one.vaddr == called.vaddr for one in of.functions_named(name)
+    )
+
+
+def jumps_on(image: Image, vaddr: int, wanted: tuple[Image, Symbol]) -> bool:
+    """Whether what is called before a place jumps to a function at its own end."""
+    first = next(called_before(image, vaddr), None)
+    start = None if first is None else image.symbol_at(first)
+    return start is not None and any(ways_from(image, start, wanted))
 
 
 def pointer_called_before(image: Image, vaddr: int) -> int | None:
@@ -90,6 +109,39 @@ def function_behind(image: Image, place: int) -> str:
     """Return the function that is called by a pointer or stub there; empty if none."""
     pointer = place if place in image.slots else _pointer_of_stub(image, place)
     return "" if pointer is None else image.slots.get(pointer, "")
+
+
+def ways_from(
+    image: Image, start: Symbol, wanted: tuple[Image, Symbol]
+) -> Iterator[tuple[int, ...]]:
+    """Yield the jumps from a function that lead to the wanted one, outermost first."""
+    yield from _ways(image, start, wanted, set(), _MOST_JUMPS)
+
+
+def _ways(
+    image: Image,
+    start: Symbol,
+    wanted: tuple[Image, Symbol],
+    seen: set[int],
+    left: int,
+) -> Iterator[tuple[int, ...]]:
+    if start.vaddr in seen or len(seen) >= _MOST_LOOKED_AT:
+        return
+    seen.add(start.vaddr)
+    of, runs = wanted
+    for at, target in jumps_of(image, start):
+        if target == runs.vaddr and of is image:
+            yield (at,)
+            continue
+        name = function_behind(image, target)
+        if name:
+            if any(one.vaddr == runs.vaddr for one in of.functions_named(name)):
+                yield (at,)
+            continue
+        after = image.symbol_at(target) if left > 1 else None
+        if after is not None and after.vaddr == target:
+            for rest in _ways(image, after, wanted, seen, left - 1):
+                yield (at, *rest)
 
 
 def is_entered_from(

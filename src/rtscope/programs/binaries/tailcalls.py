@@ -8,13 +8,9 @@ to jump there, that is where the program was. Of x86-64 alone.
 
 from collections.abc import Iterator, Sequence
 
-from rtscope.programs.binaries.callsites import called_before, function_behind, jumps_of
-from rtscope.programs.binaries.image import Image, Symbol
+from rtscope.programs.binaries.callsites import called_before, ways_from
+from rtscope.programs.binaries.image import Symbol
 from rtscope.programs.binaries.unwind import Frame
-
-_MOST_IN_A_ROW = 3
-_MOST_LOOKED_AT = 16
-"""Functions that one search reads."""
 
 
 class TailCalls:
@@ -49,7 +45,7 @@ class TailCalls:
         key = id(image), called.vaddr, id(below.image), runs.vaddr
         if key not in self._known:
             wanted = below.image, runs
-            ways = list(_ways(image, called, wanted, set(), _MOST_IN_A_ROW))
+            ways = list(ways_from(image, called, wanted))
             self._known[key] = ways[0][::-1] if len(ways) == 1 else ()
         moved = caller.address - caller.vaddr
         for at in self._known[key]:
@@ -63,30 +59,3 @@ def _is_of(called: Symbol, runs: Symbol, *, same_file: bool) -> bool:
     if not same_file:
         return False
     return called.vaddr == runs.vaddr or runs.name.startswith(f"{called.name}.")
-
-
-def _ways(
-    image: Image,
-    start: Symbol,
-    wanted: tuple[Image, Symbol],
-    seen: set[int],
-    left: int,
-) -> Iterator[tuple[int, ...]]:
-    """Yield the jumps from a function that lead to the wanted one, outermost first."""
-    if start.vaddr in seen or len(seen) >= _MOST_LOOKED_AT:
-        return
-    seen.add(start.vaddr)
-    of, runs = wanted
-    for at, target in jumps_of(image, start):
-        if target == runs.vaddr and of is image:
-            yield (at,)
-            continue
-        name = function_behind(image, target)
-        if name:
-            if any(one.vaddr == runs.vaddr for one in of.functions_named(name)):
-                yield (at,)
-            continue
-        after = image.symbol_at(target) if left > 1 else None
-        if after is not None and after.vaddr == target:
-            for rest in _ways(image, after, wanted, seen, left - 1):
-                yield (at, *rest)
