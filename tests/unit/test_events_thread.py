@@ -217,6 +217,20 @@ def test_a_wait_in_the_kernel_is_a_page_faults_if_one_came_before(
         assert waited.confidence is Confidence.INFERRED
 
 
+def test_a_page_fault_of_a_cycle_takes_not_all_that_follows_it() -> None:
+    """The thread goes on with its own work, and no event says when it did."""
+    found = explained(
+        [*asleep(), *woken(1_000), ran(7_000), fault(15_000)],
+        late_ns=900_000,
+        to_the_end=True,
+    )
+
+    assert told(found)[-1] == (Part.E, 7_000, 893_000, Cause.OWN_CODE, "rtscope/0")
+    assert found.segments[-1].evidence == (
+        "page_fault_user at +15.000 us, address 0xabc",
+    )
+
+
 def test_interrupts_softirqs_and_faults_on_the_way_back_are_told_apart() -> None:
     def step(at_ns: int, name: str, flags: Flag, **fields: int) -> Event:
         return event(at_ns, name, pid=THREAD, comm="x", flags=flags, **fields)

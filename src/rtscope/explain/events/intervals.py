@@ -435,17 +435,19 @@ def _own_code(
     if not inside:
         yield segment_of(span, wakeup, Part.E, cause, comm, confidence=sure)
         return
-    at_ns = max(span.begin_ns, inside[0].at_ns)
-    if at_ns > span.begin_ns:
-        own = replace(span, end_ns=at_ns)
-        yield segment_of(own, wakeup, Part.E, cause, comm)
     evidence = (
         f"{e.name} at +{(e.at_ns - wakeup.expiry_ns) / 1000:,.3f} us, address "
         f"{_hexadecimal(e)}"
         for e in inside
     )
+    if wakeup.to_the_end:  # its own work goes on behind them, and no event says where
+        yield segment_of(span, wakeup, Part.E, cause, comm, *evidence)
+        return
+    at_ns = max(span.begin_ns, inside[0].at_ns)
+    if at_ns > span.begin_ns:
+        own = replace(span, end_ns=at_ns)
+        yield segment_of(own, wakeup, Part.E, cause, comm)
     rest, fault = replace(span, begin_ns=at_ns), Cause.PAGE_FAULT
-    sure = Confidence.INFERRED
     yield segment_of(rest, wakeup, Part.E, fault, comm, *evidence, confidence=sure)
 
 
