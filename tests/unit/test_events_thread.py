@@ -217,6 +217,31 @@ def test_a_wait_in_the_kernel_is_a_page_faults_if_one_came_before(
         assert waited.confidence is Confidence.INFERRED
 
 
+@pytest.mark.parametrize(
+    ("flags", "waker"),
+    [
+        (Flag(0), "bash-200"),
+        (Flag.HARDIRQ | Flag.IRQS_OFF, "an interrupt"),
+        (Flag.SOFTIRQ, "an interrupt"),
+    ],
+)
+def test_the_task_that_an_interrupt_met_did_not_end_a_wait(
+    flags: Flag, waker: str
+) -> None:
+    found = explained(
+        [
+            *(*asleep(), *woken(1_000), ran(7_000)),
+            switch(10_000, thread(), BASH, state="S"),
+            *(replace(waking(500_000), flags=flags), ran(510_000, after=BASH)),
+        ],
+        late_ns=512_000,
+        to_the_end=True,
+    )
+
+    waited = next(s for s in found.segments if s.end_ns == 500_000)
+    assert (waited.cause, waited.name) == (Cause.BLOCKED, waker)
+
+
 def test_a_page_fault_of_a_cycle_takes_not_all_that_follows_it() -> None:
     """The thread goes on with its own work, and no event says when it did."""
     found = explained(

@@ -206,7 +206,7 @@ def _blocked(context: ExplainContext, interval: StateInterval) -> Segment:
     locked = _for_a_lock(context, interval)
     if locked is not None:
         return locked
-    last = _faults(context.events, wakeup).last_until(interval.begin_ns)
+    last = context.events.faults_of(wakeup.pid).last_until(interval.begin_ns)
     if last is None or last.at_ns < wakeup.expiry_ns:
         name = "the thread waited in the kernel (state D)"
         return _unknown(context, interval, Part.E, name)
@@ -214,24 +214,6 @@ def _blocked(context: ExplainContext, interval: StateInterval) -> Segment:
     cause, sure = Cause.PAGE_FAULT, Confidence.INFERRED
     return segment_of(
         interval, wakeup, Part.E, cause, wakeup.comm, why, confidence=sure
-    )
-
-
-def _faults(events: EventList, wakeup: TracedWakeup) -> EventList:
-    """Return the page faults of the thread."""
-    return events.of_task(wakeup.pid).of_kind("fault", _is_fault)
-
-
-def _is_fault(event: Event) -> bool:
-    """
-    Whether it is a page fault that the kernel serves.
-
-    With preemption off it serves none: it only tells who reads that nothing is there,
-    as where a stack is copied beyond its end.
-    """
-    in_kernel = event.name == "page_fault_kernel"
-    return event.name.startswith("page_fault_") and not (
-        in_kernel and event.preempt_depth
     )
 
 
@@ -411,7 +393,7 @@ def _running(context: ExplainContext, interval: StateInterval) -> Iterator[Segme
         part = Part.A if before else Part.E
         yield segment_of(interval, wakeup, part, Cause.RETURN, name)
         return
-    theirs = _faults(context.events_of(cpu), wakeup)
+    theirs = context.events_of(cpu).faults_of(wakeup.pid)
     faults = theirs[theirs.before(interval.begin_ns) : theirs.before(interval.end_ns)]
     for span in context.spans_between(cpu, interval.begin_ns, interval.end_ns):
         if span.doing in (Doing.INTERRUPT, Doing.CALLBACK):
@@ -473,6 +455,9 @@ def _slack_end(context: ExplainContext, interval: StateInterval) -> int:
 
 
 def _waker(event: Event) -> str:
+    """Return who woke: the task that an interrupt met did not."""
+    if event.flags is not None and event.flags & (Flag.HARDIRQ | Flag.SOFTIRQ):
+        return "an interrupt"
     return f"{event.comm or '<...>'}-{event.pid}" if event.pid else "an interrupt"
 
 
