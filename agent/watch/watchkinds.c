@@ -57,8 +57,11 @@ static const struct tracepoint tracepoints[] = {
 	/* not to a time of CLOCK_MONOTONIC */
 	{ "relative_sleep", "syscalls/sys_enter_clock_nanosleep",
 	  "flags == 0 || which_clock == 0" },
-	/* SIGKILL, which ends the other threads of one that executes a program, too */
-	{ "signal", "signal/signal_deliver", "sig != 9" },
+	/* SIGKILL, which ends the other threads of one that executes a program, too; and
+	 * what neither runs a handler nor stops the thread (SIGCHLD, CONT, URG, WINCH) */
+	{ "signal", "signal/signal_deliver",
+	  "sig != 9 && sa_handler != 1 && "
+	  "(sa_handler != 0 || (sig != 17 && sig != 18 && sig != 23 && sig != 28))" },
 };
 
 static struct perfevent_kind *add(struct watch *w, struct perfevent_kind kind, int err)

@@ -184,8 +184,9 @@ def explained(
     known: frozenset[str] = KNOWN,
     machine: MachineTraits | None = None,
     state: State = State.SLEEPING,
+    to_the_end: bool = False,
 ) -> Explanation:
-    """Explain a wake-up of the thread on CPU 0 that was so late."""
+    """Explain a wake-up of the thread on CPU 0 that was so late; or its whole cycle."""
     wakeup = TracedWakeup(
         pid=THREAD,
         comm="rtscope/0",
@@ -194,6 +195,7 @@ def explained(
         wake_ns=DUE + late_ns,
         sequence=1,
         asleep=state,
+        to_the_end=to_the_end,
     )
     return explain_events(
         window(events, losses=losses, known=known),

@@ -139,6 +139,18 @@ __attribute__((noinline)) static void load_unaligned(const char *at)
 #endif
 }
 
+/* As of a child that ends while the thread blocks it: nobody takes it. */
+static void receive_what_is_ignored(void)
+{
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	pthread_sigmask(SIG_BLOCK, &child, NULL);
+	raise(SIGCHLD);
+	pthread_sigmask(SIG_UNBLOCK, &child, NULL);
+}
+
 __attribute__((noinline)) static void offend_in_system(void)
 {
 	if (is("write")) {
@@ -151,6 +163,7 @@ __attribute__((noinline)) static void offend_in_system(void)
 		usleep(10);
 	} else if (is("signal")) {
 		raise(SIGUSR1);
+		receive_what_is_ignored();
 	} else if (is("woken")) {
 		sem_wait(&work);
 	} else if (is("unaligned")) {

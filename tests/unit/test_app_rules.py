@@ -438,6 +438,18 @@ def test_memory_that_can_be_taken_is_found_and_code_that_is_not_there() -> None:
     assert [p.locked for p in pieces_in(LOCKED)] == [True, False]
 
 
+@pytest.mark.parametrize("flags", ["io", "pf", "de mm", "lo"])
+def test_memory_that_a_device_or_the_kernel_keeps_needs_no_lock(flags: str) -> None:
+    """As the rings of io_uring: mlock leaves them out, and nobody takes them away."""
+    smaps = LOCKED + (
+        f"6000-7000 rw-s 00000000 00:10 9    anon_inode:[io_uring]\n"
+        f"Size:                  4 kB\nRss:                   4 kB\n"
+        f"VmFlags: rd wr sh mr mw ms {flags}\n"
+    )
+
+    assert found(examine(seen(files=replace(CLEAN, smaps=smaps)))) == {}
+
+
 @pytest.mark.parametrize(
     ("files", "id_", "word"),
     [

@@ -304,6 +304,28 @@ def test_a_lock_has_its_holder_the_place_and_what_that_did_meanwhile() -> None:
     assert "PTHREAD_PRIO_INHERIT" in one.remedy
 
 
+def test_a_thread_that_ended_before_its_name_was_read_is_called_so() -> None:
+    gone = Party(tid=9, name="", priority=-(2**31))
+    words = (watching.word(2, 7, waker=gone),)
+    wake = Waker(gone, softirq=False, count=3, word="0")
+
+    lock, woken = found(watch(), words=words, wakers=(wake,))
+
+    assert lock.detail == "a mutex; a thread that has ended (9) let it go after 1 µs"
+    assert woken.detail == "by a thread that has ended (9) 3"
+
+
+def test_a_lock_without_a_stack_has_the_remedy_of_the_language_elsewhere() -> None:
+    elsewhere = watching.stack("std::sys::sync::mutex::lock", call="futex", key=0x7E00)
+    seen = watch()
+    seen = replace(seen, stacks={(OWNER.tid, "lock_wait"): (elsewhere,)})
+
+    (one,) = found(seen, words=(watching.word(2, 7),))
+
+    assert "Mutex and RwLock of std" in one.remedy
+    assert "pthread" not in one.remedy
+
+
 @pytest.mark.parametrize("command", [6, 13])
 def test_a_wait_for_a_lock_that_inherits_has_advice_of_its_own(command: int) -> None:
     held = Meanwhile(1000, 0, 0, "")
@@ -315,7 +337,8 @@ def test_a_wait_for_a_lock_that_inherits_has_advice_of_its_own(command: int) -> 
 
     assert (one.id, one.count, len(one.stacks)) == ("RA25", 4, 1)
     assert one.detail == (
-        "a mutex; owner (8, priority 10) let it go after 1 µs, which ran 1 µs"
+        # without a priority: it had that of who waited
+        "a mutex; owner (8) let it go after 1 µs, which ran 1 µs"
     )
     assert "critical section" in one.remedy
     assert "PTHREAD_PRIO_INHERIT" not in one.remedy

@@ -189,6 +189,11 @@ def test_a_thread_that_is_stopped_after_its_wake_up_waits_in_part_d(
             [replace(fault(8_000), pid=OTHER)],
             *(Cause.UNKNOWN, "the thread waited in the kernel (state D)"),
         ),
+        # the kernel serves none with preemption off: perf copied beyond a stack's end
+        (
+            [replace(fault(8_000, "page_fault_kernel"), preempt_depth=2)],
+            *(Cause.UNKNOWN, "the thread waited in the kernel (state D)"),
+        ),
     ],
 )
 def test_a_wait_in_the_kernel_is_a_page_faults_if_one_came_before(
@@ -210,6 +215,45 @@ def test_a_wait_in_the_kernel_is_a_page_faults_if_one_came_before(
             "page_fault_user, then the thread waited in state D"
         )
         assert waited.confidence is Confidence.INFERRED
+
+
+@pytest.mark.parametrize(
+    ("flags", "waker"),
+    [
+        (Flag(0), "bash-200"),
+        (Flag.HARDIRQ | Flag.IRQS_OFF, "an interrupt"),
+        (Flag.SOFTIRQ, "an interrupt"),
+    ],
+)
+def test_the_task_that_an_interrupt_met_did_not_end_a_wait(
+    flags: Flag, waker: str
+) -> None:
+    found = explained(
+        [
+            *(*asleep(), *woken(1_000), ran(7_000)),
+            switch(10_000, thread(), BASH, state="S"),
+            *(replace(waking(500_000), flags=flags), ran(510_000, after=BASH)),
+        ],
+        late_ns=512_000,
+        to_the_end=True,
+    )
+
+    waited = next(s for s in found.segments if s.end_ns == 500_000)
+    assert (waited.cause, waited.name) == (Cause.BLOCKED, waker)
+
+
+def test_a_page_fault_of_a_cycle_takes_not_all_that_follows_it() -> None:
+    """The thread goes on with its own work, and no event says when it did."""
+    found = explained(
+        [*asleep(), *woken(1_000), ran(7_000), fault(15_000)],
+        late_ns=900_000,
+        to_the_end=True,
+    )
+
+    assert told(found)[-1] == (Part.E, 7_000, 893_000, Cause.OWN_CODE, "rtscope/0")
+    assert found.segments[-1].evidence == (
+        "page_fault_user at +15.000 us, address 0xabc",
+    )
 
 
 def test_interrupts_softirqs_and_faults_on_the_way_back_are_told_apart() -> None:

@@ -143,6 +143,17 @@ def test_a_time_that_is_asked_for_some_ns_late_is_of_its_period() -> None:
     assert (len(thread.cycles), thread.missed) == (12, 0)
 
 
+def test_a_period_that_changes_is_not_missed() -> None:
+    written = loop(20)
+    for number in range(20):
+        written.cycle(LOOP, 31_000 + 2_000 * number)
+
+    thread = only(outside(written))
+
+    assert (len(thread.cycles), thread.missed) == (40, 0)
+    assert thread.period_ns == 2_000_000
+
+
 def test_a_period_in_which_it_was_not_due_is_missed() -> None:
     written = loop(6)
     written.cycle(LOOP, 18_000)  # 16 and 17 ms are left out

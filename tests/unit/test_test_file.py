@@ -105,6 +105,7 @@ def test_what_is_written_is_read_again() -> None:
         ('[thread."a"]\nresponse = 3', '[thread."a"] response: 3: write a text'),
         ("[thread]\na = 3", '[thread."a"]: 3: write a table'),
         ("thread = 3", "[thread]: 3: write a table"),
+        ('[thread."a\\u0007b"]\nmissed = 1', "[thread]: 'a\\x07b': write a name in"),
         ("program = []", "[program]: a list: write a table"),
         ("[program]\nfiles = 3", "[program] files: 3: write a table"),
         ("[program]\nfiles = {'../x' = 'a'}", "the path that the board has"),

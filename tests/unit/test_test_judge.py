@@ -1,5 +1,6 @@
 """Budgets of a test, and baselines, over records whose figures are known."""
 
+import io
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,16 +8,25 @@ from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml, Properties
+from rich.console import Console
 
 from fakes.programrecords import ALL, Written, file_of
 from rtscope.boards.runs.identity import BoardIdentity
 from rtscope.host.errors import RecordError
 from rtscope.present.render.markdown import render_document
+from rtscope.present.render.terminal import print_blocks
 from rtscope.programs.naming import NamedFrame, NamedStack, Origin
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import Kind, parse_program_record
 from rtscope.programs.outside.model import Place, Wait
-from rtscope.verbs.test.answer import Answer, answer_document, cycle_words
+from rtscope.verbs.test.answer import (
+    ON_A_TERMINAL,
+    WIDE,
+    Answer,
+    answer_blocks,
+    answer_document,
+    cycle_words,
+)
 from rtscope.verbs.test.baseline import (
     baseline_text,
     changed,
@@ -371,6 +381,27 @@ def test_a_program_without_a_real_time_thread_is_not_judged(
     whole = render_document(answer_document(bare))
     assert ("--policy fifo" in whole) == bool(names)
     assert "| cycles" not in whole
+
+
+def test_no_number_is_cut_on_a_terminal_of_80_columns() -> None:
+    one = seen()
+    (loop,) = one.outside.threads
+    renamed = replace(one, outside=replace(one.outside, threads=(
+        replace(loop, name="a-long-name-of-1"),
+    )))  # fmt: skip
+    answer = answered(BudgetTable(response_ns=20_000, allocations=0), renamed)
+    why = "it has no names of functions, as it is static and stripped of them, " * 3
+    judged = tuple(replace(x, why=why) for x in answer.judged)
+    answer = replace(answer, judged=judged)
+    written = io.StringIO()
+
+    blocks = answer_blocks(answer, tables=ON_A_TERMINAL)
+    print_blocks(blocks, Console(file=written, width=80))
+
+    text = written.getvalue()
+    assert "…" not in text
+    assert all(heading in text for heading in WIDE)
+    assert text.count("stripped") == 3 * len(judged)
 
 
 def test_an_ordinary_thread_with_a_table_of_its_own_is_judged() -> None:

@@ -89,6 +89,10 @@ _KERNELS = frozenset(
 )
 """Pieces of the kernel's own, which it does not take away."""
 
+_KEPT = frozenset({"lo", "io", "pf", "mm", "de"})
+"""Flags of locked memory, and of what devices and the kernel put there (io_uring): they
+keep it themselves, and mlock leaves it out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -130,8 +134,7 @@ def pieces_in(smaps: str) -> Iterator[Piece]:
                 mapping,
                 size_kb=sizes.get("Size", 0),
                 resident_kb=sizes.get("Rss", 0),
-                # memory of a device cannot be taken either
-                locked=bool(flags & {"lo", "io", "pf"}),
+                locked=bool(flags & _KEPT),
             )
         elif parsed := parse_maps(line):
             mapping, sizes = parsed[0], {}

@@ -43,6 +43,10 @@ class EventList(Sequence[Event]):
         """Return the events that a task wrote."""
         return self.apart("task", lambda event: event.pid, pid)
 
+    def faults_of(self, pid: int) -> "EventList":
+        """Return the page faults of a task that the kernel served."""
+        return self.of_task(pid).of_kind("fault", _is_served)
+
     def apart(
         self, what: str, key: Callable[[Event], Hashable], value: Hashable
     ) -> "EventList":
@@ -116,3 +120,15 @@ def is_behind(one: EventList, end: int, other: EventList, other_end: int) -> boo
     if not end:
         return False
     return not other_end or one.places[end - 1] > other.places[other_end - 1]
+
+
+def _is_served(event: Event) -> bool:
+    """
+    Whether it is a page fault that the kernel serves.
+
+    With preemption off it serves none: it only tells who reads that nothing is there,
+    as where a stack is copied beyond its end.
+    """
+    if event.name == "page_fault_kernel" and event.preempt_depth:
+        return False
+    return event.name.startswith("page_fault_")

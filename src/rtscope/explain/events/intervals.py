@@ -206,7 +206,7 @@ def _blocked(context: ExplainContext, interval: StateInterval) -> Segment:
     locked = _for_a_lock(context, interval)
     if locked is not None:
         return locked
-    last = _faults(context.events, wakeup).last_until(interval.begin_ns)
+    last = context.events.faults_of(wakeup.pid).last_until(interval.begin_ns)
     if last is None or last.at_ns < wakeup.expiry_ns:
         name = "the thread waited in the kernel (state D)"
         return _unknown(context, interval, Part.E, name)
@@ -215,12 +215,6 @@ def _blocked(context: ExplainContext, interval: StateInterval) -> Segment:
     return segment_of(
         interval, wakeup, Part.E, cause, wakeup.comm, why, confidence=sure
     )
-
-
-def _faults(events: EventList, wakeup: TracedWakeup) -> EventList:
-    """Return the page faults of the thread."""
-    theirs = events.of_task(wakeup.pid)
-    return theirs.of_kind("fault", lambda e: e.name.startswith("page_fault_"))
 
 
 def _asleep(context: ExplainContext, interval: StateInterval) -> Iterator[Segment]:
@@ -399,7 +393,7 @@ def _running(context: ExplainContext, interval: StateInterval) -> Iterator[Segme
         part = Part.A if before else Part.E
         yield segment_of(interval, wakeup, part, Cause.RETURN, name)
         return
-    theirs = _faults(context.events_of(cpu), wakeup)
+    theirs = context.events_of(cpu).faults_of(wakeup.pid)
     faults = theirs[theirs.before(interval.begin_ns) : theirs.before(interval.end_ns)]
     for span in context.spans_between(cpu, interval.begin_ns, interval.end_ns):
         if span.doing in (Doing.INTERRUPT, Doing.CALLBACK):
@@ -423,17 +417,19 @@ def _own_code(
     if not inside:
         yield segment_of(span, wakeup, Part.E, cause, comm, confidence=sure)
         return
-    at_ns = max(span.begin_ns, inside[0].at_ns)
-    if at_ns > span.begin_ns:
-        own = replace(span, end_ns=at_ns)
-        yield segment_of(own, wakeup, Part.E, cause, comm)
     evidence = (
         f"{e.name} at +{(e.at_ns - wakeup.expiry_ns) / 1000:,.3f} us, address "
         f"{_hexadecimal(e)}"
         for e in inside
     )
+    if wakeup.to_the_end:  # its own work goes on behind them, and no event says where
+        yield segment_of(span, wakeup, Part.E, cause, comm, *evidence)
+        return
+    at_ns = max(span.begin_ns, inside[0].at_ns)
+    if at_ns > span.begin_ns:
+        own = replace(span, end_ns=at_ns)
+        yield segment_of(own, wakeup, Part.E, cause, comm)
     rest, fault = replace(span, begin_ns=at_ns), Cause.PAGE_FAULT
-    sure = Confidence.INFERRED
     yield segment_of(rest, wakeup, Part.E, fault, comm, *evidence, confidence=sure)
 
 
@@ -459,6 +455,9 @@ def _slack_end(context: ExplainContext, interval: StateInterval) -> int:
 
 
 def _waker(event: Event) -> str:
+    """Return who woke: the task that an interrupt met did not."""
+    if event.flags is not None and event.flags & (Flag.HARDIRQ | Flag.SOFTIRQ):
+        return "an interrupt"
     return f"{event.comm or '<...>'}-{event.pid}" if event.pid else "an interrupt"
 
 

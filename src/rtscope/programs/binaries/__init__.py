@@ -10,6 +10,7 @@ Files of a checked program, which may be hostile: another process reads them.
     allocators.py                      functions of allocators beside those of C
     frametable.py, expression.py       tables of frames
     unwind.py, callsites.py            callers of a place, from a copy of the stack
+    tailcalls.py                       functions that ended with a jump to the next one
     gotable.py, golibrary.py           functions and lines of programs of Go
     namer.py, namecache.py             functions and lines of places, and their cache
     debuginfo.py, linetable.py         functions and lines, from DWARF

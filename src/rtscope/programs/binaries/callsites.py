@@ -10,8 +10,12 @@ _CALL, _JUMP, _SHORT_JUMP = b"\xe8", b"\xe9", b"\xeb"
 _LANDING = b"\xf3\x0f\x1e\xfa"
 """May be the first instruction of a function: endbr64."""
 _MOST_JUMPS = 3
+_MOST_LOOKED_AT = 16
+"""Functions that one search reads."""
 _MOST_CODE = 4096
 """Of a function that is read."""
+_BRANCH = b"\x0f"
+"""Of a jump on a condition, whose second byte says on which."""
 _CALL_POINTER, _JUMP_POINTER, _BOUNDED = b"\xff\x15", b"\xff\x25", b"\xf2"
 """Through a pointer at a distance; a jump of a linkage table may have a prefix."""
 
@@ -32,6 +36,23 @@ def called_before(image: Image, vaddr: int) -> Iterator[int]:
             return
         yield target
         target = _jump_at(image, target)
+
+
+def calls_by_pointer(image: Image, vaddr: int, wanted: tuple[Image, Symbol]) -> bool:
+    """Whether the call before a place is of a function of another file."""
+    of, called = wanted
+    pointer = pointer_called_before(image, vaddr)
+    name = "" if pointer is None else image.slots.get(pointer, "")
+    return bool(name) and any(
+        one.vaddr == called.vaddr for one in of.functions_named(name)
+    )
+
+
+def jumps_on(image: Image, vaddr: int, wanted: tuple[Image, Symbol]) -> bool:
+    """Whether what is called before a place jumps to a function at its own end."""
+    first = next(called_before(image, vaddr), None)
+    start = None if first is None else image.symbol_at(first)
+    return start is not None and any(ways_from(image, start, wanted))
 
 
 def pointer_called_before(image: Image, vaddr: int) -> int | None:
@@ -57,6 +78,70 @@ def _pointer_of_stub(image: Image, vaddr: int) -> int | None:
     if len(code) < size or not code.startswith(_JUMP_POINTER):
         return None
     return stub + size + _distance(code[-_DISTANCE:])
+
+
+def jumps_of(image: Image, function: Symbol) -> Iterator[tuple[int, int]]:
+    """
+    Yield each jump of a function out of itself: its place, and where it leads.
+
+    Every byte may begin one, so what leads to no function may be none.
+    """
+    code = image.code_at(function.vaddr, min(function.size, _MOST_CODE))
+    for at in range(len(code)):
+        size = _size_of_jump(code, at)
+        if not size or at + size > len(code):
+            continue
+        target = function.vaddr + at + size + _distance(code[at + size - 4 : at + size])
+        if not 0 <= target - function.vaddr < function.size:
+            yield function.vaddr + at, target
+
+
+def _size_of_jump(code: bytes, at: int) -> int:
+    if code[at : at + 1] == _JUMP:
+        return 1 + _DISTANCE
+    is_branch = code[at : at + 1] == _BRANCH and code[at + 1 : at + 2] >= b"\x80"
+    if code[at : at + 2] == _JUMP_POINTER or (is_branch and code[at + 1] < 0x90):
+        return 2 + _DISTANCE
+    return 0
+
+
+def function_behind(image: Image, place: int) -> str:
+    """Return the function that is called by a pointer or stub there; empty if none."""
+    pointer = place if place in image.slots else _pointer_of_stub(image, place)
+    return "" if pointer is None else image.slots.get(pointer, "")
+
+
+def ways_from(
+    image: Image, start: Symbol, wanted: tuple[Image, Symbol]
+) -> Iterator[tuple[int, ...]]:
+    """Yield the jumps from a function that lead to the wanted one, outermost first."""
+    yield from _ways(image, start, wanted, set(), _MOST_JUMPS)
+
+
+def _ways(
+    image: Image,
+    start: Symbol,
+    wanted: tuple[Image, Symbol],
+    seen: set[int],
+    left: int,
+) -> Iterator[tuple[int, ...]]:
+    if start.vaddr in seen or len(seen) >= _MOST_LOOKED_AT:
+        return
+    seen.add(start.vaddr)
+    of, runs = wanted
+    for at, target in jumps_of(image, start):
+        if target == runs.vaddr and of is image:
+            yield (at,)
+            continue
+        name = function_behind(image, target)
+        if name:
+            if any(one.vaddr == runs.vaddr for one in of.functions_named(name)):
+                yield (at,)
+            continue
+        after = image.symbol_at(target) if left > 1 else None
+        if after is not None and after.vaddr == target:
+            for rest in _ways(image, after, wanted, seen, left - 1):
+                yield (at, *rest)
 
 
 def is_entered_from(

@@ -28,6 +28,7 @@ from rtscope.programs.binaries.jitcode import MadeCode, made_code
 from rtscope.programs.binaries.lookups import is_loader, lookups_in
 from rtscope.programs.binaries.namecache import NameCache
 from rtscope.programs.binaries.namer import DAMAGED, Namer, why_damaged
+from rtscope.programs.binaries.tailcalls import TailCalls
 from rtscope.programs.binaries.unwind import (
     BY_MACHINE,
     Frame,
@@ -275,7 +276,7 @@ class Stacks:
             self._image_of,
             made=lambda address: "" if made is None else made.at(address),
         )
-        too_long = ""
+        tail_calls, too_long = TailCalls(), ""
         for regs, copied, at_entry in self._asked["samples"]:
             registers = registers_in(base64.b64decode(regs), machine)
             stack = Stack((), too_long)
@@ -285,6 +286,8 @@ class Stacks:
                         stack = unwinder.unwind(
                             registers, base64.b64decode(copied), at_entry=at_entry
                         )
+                        frames = tail_calls.with_left_out(stack.frames)
+                        stack = Stack(frames, stack.ends_early)
                 except _FAILED as error:
                     stack = Stack((), f"its unwind table cannot be read: {_why(error)}")
                     if isinstance(error, TookTooLong):

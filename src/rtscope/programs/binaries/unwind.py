@@ -10,7 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from rtscope.programs.binaries.callsites import called_before, pointer_called_before
+from rtscope.programs.binaries.callsites import (
+    called_before,
+    calls_by_pointer,
+    jumps_on,
+)
 from rtscope.programs.binaries.expression import Unreadable, evaluate
 from rtscope.programs.binaries.frametable import FrameRow, Saved
 from rtscope.programs.binaries.image import Image, Symbol
@@ -331,8 +335,7 @@ class Unwinder:
             except Unreadable:
                 return None
             site = self.frame(pc, called=True)
-            by_name = _calls_by_pointer(site, frame.image, symbol)
-            if by_name or begin in self._called_by(site):
+            if begin in self._called_by(site) or self._leads_to(site, frame, symbol):
                 kept = registers if number == 0 else {}
                 caller = {**kept, machine.pc: pc, machine.sp: at + machine.word_bytes}
                 return self._checked(registers, caller)
@@ -344,6 +347,15 @@ class Unwinder:
             return ()
         moved = frame.address - frame.vaddr
         return tuple(one + moved for one in called_before(frame.image, frame.vaddr))
+
+    def _leads_to(self, site: Frame, frame: Frame, symbol: Symbol) -> bool:
+        """Whether the call before a place is, by a pointer or jump, of a function."""
+        if site.image is None or site.vaddr is None or frame.image is None:
+            return False
+        wanted = frame.image, symbol
+        if calls_by_pointer(site.image, site.vaddr, wanted):
+            return True
+        return self._machine.link is None and jumps_on(site.image, site.vaddr, wanted)
 
     def _why_unknown(self, frame: Frame) -> str | None:
         if frame.mapping is None:
@@ -448,17 +460,6 @@ class Unwinder:
         if same and before[machine.pc] == caller[machine.pc]:
             raise _End("the unwind table goes in a circle")
         return caller
-
-
-def _calls_by_pointer(site: Frame, image: Image, called: Symbol) -> bool:
-    """Whether the call before a place is of a function of another file."""
-    if site.image is None or site.vaddr is None:
-        return False
-    pointer = pointer_called_before(site.image, site.vaddr)
-    name = "" if pointer is None else site.image.slots.get(pointer, "")
-    return bool(name) and any(
-        one.vaddr == called.vaddr for one in image.functions_named(name)
-    )
 
 
 PAGE_BYTES = 4096

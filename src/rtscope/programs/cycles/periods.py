@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import median_low
 
+from rtscope.programs.cycles.paces import NEAR_NS, Pace, commonest_ns, paces_of
 from rtscope.programs.cycles.threadruns import GAP, NO_SLEEP, RELATIVE, WITHIN, Run
 
 NEAR_SHARE = 0.25
@@ -46,9 +47,6 @@ SLEEPS_SHARE = 0.5
 ADAPTS = 2
 """A request that varies this many times more than the time it leads to adapts to it."""
 
-NEAR_NS = 1_000
-"""A time is one of a grid if it differs by less."""
-
 SLIP_SHARE = 0.02
 """A time that is made of the rest of a period is this near to it: the clock is read
 again for it (time.sleep of Python)."""
@@ -76,6 +74,8 @@ class Beginnings:
     basis: Basis
     at: frozenset[int]
     """Indices of the runs."""
+    paces: tuple[Pace, ...] = ()
+    """Its periods, where it changes them: `period_ns` is the one of most cycles."""
 
 
 def beginnings_of(
@@ -85,6 +85,8 @@ def beginnings_of(
     if given_ns is not None:
         return _at_given(runs, given_ns)
     due = [index for index, run in enumerate(runs) if run.due_ns]
+    if (changing := _changing(runs, due)) is not None:
+        return changing
     for members in _families(runs, due):
         period_ns = steady_ns(_intervals(runs, members))
         if period_ns is not None:
@@ -92,6 +94,17 @@ def beginnings_of(
             basis = Basis.TIME if on_grid else Basis.INTERVAL
             return Beginnings(period_ns, basis, frozenset(members))
     return _after_sleeps(runs, due) or _paced(runs)
+
+
+def _changing(runs: Sequence[Run], due: Sequence[int]) -> Beginnings | None:
+    """Find the cycles of a thread that has one period after another."""
+    at = [index for index in due if not runs[index].flags & RELATIVE]
+    last = [after - 1 for after in (*at, len(runs))][1:]
+    ended_ns = [runs[index].out_ns for index in last]
+    paces = paces_of([runs[index].due_ns for index in at], ended_ns)
+    if not paces:
+        return None
+    return Beginnings(commonest_ns(paces), Basis.TIME, frozenset(at), paces)
 
 
 def begun_of(
@@ -107,6 +120,8 @@ def begun_of(
     plain = [_untimed(run) if run.flags & WITHIN else run for run in runs]
     found = beginnings_of(plain, given_ns)
     if found is None or found.basis is not Basis.TIME or not found.period_ns:
+        return plain, found
+    if found.paces:
         return plain, found
     first_ns = plain[min(found.at)].due_ns
     made: list[Run] = []
@@ -186,11 +201,12 @@ def near_of(basis: Basis) -> float:
 
 
 def periods_between(
-    pairs: Sequence[tuple[Run, Run]], period_ns: int, basis: Basis
+    begins_ns: Sequence[tuple[int, int]], periods_ns: Sequence[int], basis: Basis
 ) -> Sequence[int | None]:
-    """Return how many periods lie between each two runs; None: near to no number."""
+    """Return how many periods lie between each two begins; None: near to no number."""
     near = near_of(basis)
-    return [periods_in(b.begin_ns - a.begin_ns, period_ns, near) for a, b in pairs]
+    both = zip(begins_ns, periods_ns, strict=True)
+    return [periods_in(b_ns - a_ns, ns, near) for (a_ns, b_ns), ns in both]
 
 
 def missed_in(periods: Sequence[int | None]) -> int:
@@ -199,11 +215,13 @@ def missed_in(periods: Sequence[int | None]) -> int:
 
 
 def passed_in(
-    lasted_ns: Sequence[int], periods: Sequence[int | None], period_ns: int
+    lasted_ns: Sequence[int],
+    periods: Sequence[int | None],
+    periods_ns: Sequence[int],
 ) -> int:
     """Return those of the skipped periods that began within the cycle before them."""
-    pairs = zip(lasted_ns, periods, strict=True)
-    return sum(min(number - 1, ns // period_ns) for ns, number in pairs if number)
+    rows = zip(lasted_ns, periods, periods_ns, strict=True)
+    return sum(min(number - 1, ns // each) for ns, number, each in rows if number)
 
 
 def _families(runs: Sequence[Run], due: Sequence[int]) -> Iterator[Sequence[int]]:

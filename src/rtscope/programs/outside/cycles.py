@@ -14,13 +14,13 @@ from itertools import pairwise
 from statistics import median_low
 
 from rtscope.programs.calls import the_longest
+from rtscope.programs.cycles.paces import period_at
 from rtscope.programs.cycles.periods import (
     Basis,
     Beginnings,
     beginnings_of,
     missed_in,
-    near_of,
-    periods_in,
+    periods_between,
 )
 from rtscope.programs.cycles.threadruns import RELATIVE, Run
 from rtscope.programs.outside.clocks import Clock
@@ -166,6 +166,7 @@ def _thread(
         prio=ours[-1].wakeup.prio,
         period_ns=None if found is None else found.period_ns,
         basis=None if found is None else found.basis,
+        paces=() if found is None else found.paces,
         cycles=tuple(whole),
         missed=_missed(whole, found),
         cut=cut,
@@ -362,7 +363,8 @@ def _waits(wakeups: Sequence[Wakeup], within: range) -> Iterator[Wait]:
 def _missed(cycles: Sequence[OutsideCycle], found: Beginnings | None) -> int | None:
     if found is None or found.period_ns is None or found.basis is Basis.INTERVAL:
         return None
-    near = near_of(found.basis)
-    gaps_ns = (b.begin_ns - a.begin_ns for a, b in pairwise(cycles))
-    skipped = missed_in([periods_in(ns, found.period_ns, near) for ns in gaps_ns])
-    return skipped + sum(one.response_ns > found.period_ns for one in cycles)
+    begins = [one.begin_ns for one in cycles]
+    each_ns = [period_at(found.paces, ns, found.period_ns) for ns in begins]
+    periods = periods_between(list(pairwise(begins)), each_ns[:-1], found.basis)
+    both = zip(cycles, each_ns, strict=True)
+    return missed_in(periods) + sum(one.response_ns > ns for one, ns in both)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
 
+from rtscope.programs.cycles.paces import Pace
 from rtscope.programs.cycles.periods import Basis
 from rtscope.programs.outside.file import Kind
 from rtscope.programs.outside.wakeups import Party, Preemption
@@ -162,6 +163,8 @@ class OutsideThread:
     asked_ns: int | None = None
     """For which interval it asks in the middle; None: it sleeps to times, or for
     something else."""
+    paces: tuple[Pace, ...] = ()
+    """Its periods one after another; none if it never changes."""
 
     @property
     def is_realtime(self) -> bool:

@@ -100,6 +100,8 @@ def with_served(
     idle = max(waits, key=lambda one: waits[one], default=None)
     if found.basis is not Basis.TIME or not found.period_ns or idle is None:
         return ours, found
+    if found.paces:
+        return ours, found
     known_ns = [one.begin_ns for one in timed]
     made: list[Stretch] = []
     begins: list[int] = []

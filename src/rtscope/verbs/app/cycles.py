@@ -14,6 +14,7 @@ from statistics import median_low
 from typing import TypedDict
 
 from rtscope.host.units import NS_PER_S
+from rtscope.programs.cycles.paces import Pace, period_at
 from rtscope.programs.cycles.periods import (
     EXACT_SHARE,
     FEWEST,
@@ -101,11 +102,18 @@ class Period:
     its sleeps are for different intervals."""
     start_jitter_ns: Summary | None
     """By how much the time between two starts differs from the period."""
+    paces: tuple[Pace, ...] = ()
+    """Its periods one after another; none if it never changes."""
 
     @property
     def absolute(self) -> bool:
         """Whether its timer is due at times, not after an interval from then on."""
         return self.basis is Basis.TIME
+
+    @property
+    def others_ns(self) -> tuple[int, ...]:
+        """The periods that it has at other times than most; each once."""
+        return tuple(sorted({x.period_ns for x in self.paces} - {self.period_ns}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +195,7 @@ def cycles_of(
         sleeps_for_intervals=found is not None and found.basis is Basis.INTERVAL,
         period=None
         if found is None or found.period_ns is None
-        else _period(groups, known, (found.period_ns, found.basis)),
+        else _period(groups, known, found, found.period_ns),
         **spreads_of(kept),
     )
 
@@ -217,14 +225,15 @@ def _period_without(thread: ThreadCycles, period: Period, cycle: Cycle) -> Perio
     later = [one.begin_ns for one in thread.cycles if one.begin_ns > cycle.begin_ns]
     until_ns = min(later, default=cycle.begin_ns)
     near = near_of(period.basis)
-    number = periods_in(until_ns - cycle.begin_ns, period.period_ns, near) or 1
-    passed = passed_in([cycle.response_ns], [number], period.period_ns)
+    each_ns = period_at(period.paces, cycle.begin_ns, period.period_ns)
+    number = periods_in(until_ns - cycle.begin_ns, each_ns, near) or 1
+    passed = passed_in([cycle.response_ns], [number], [each_ns])
     return replace(
         period,
         missed=max(0, period.missed - (number - 1)),
         passed=max(0, (period.passed or 0) - passed),
-        late_starts=period.late_starts - (cycle.latency_ns >= period.period_ns),
-        overruns=period.overruns - (cycle.response_ns > period.period_ns),
+        late_starts=period.late_starts - (cycle.latency_ns >= each_ns),
+        overruns=period.overruns - (cycle.response_ns > each_ns),
     )
 
 
@@ -295,36 +304,46 @@ its cycles is idle then, as servers are."""
 
 
 def _period(
-    groups: Sequence[list[Run]], known: Sequence[list[Run]], found: tuple[int, Basis]
+    groups: Sequence[list[Run]],
+    known: Sequence[list[Run]],
+    found: Beginnings,
+    period_ns: int,
 ) -> Period:
     """Judge by the runs of each cycle, and of the cut ones with begin and end."""
-    period_ns, basis = found
+    basis = found.basis
     first = [group[0] for group in groups]
     # Where events were lost nobody knows whether a period was missed.
     both = [(a, b) for a, b in pairwise(groups) if not b[0].flags & GAP]
     pairs = [(a[0], b[0]) for a, b in both]
-    intervals = [b.begin_ns - a.begin_ns for a, b in pairs]
-    numbers = periods_between(pairs, period_ns, basis)
+    begins = [(a.begin_ns, b.begin_ns) for a, b in pairs]
+    intervals = [after - before for before, after in begins]
+
+    def period_of(group: Sequence[Run]) -> int:
+        return period_at(found.paces, group[0].begin_ns, period_ns)
+
+    each_ns = [period_of(a) for a, _ in both]
+    numbers = periods_between(begins, each_ns, basis)
     one_apart = [
-        abs(b.in_ns - a.in_ns - period_ns)
-        for (a, b), number in zip(pairs, numbers, strict=True)
+        abs(b.in_ns - a.in_ns - ns)
+        for (a, b), number, ns in zip(pairs, numbers, each_ns, strict=True)
         if number == 1 and a.in_ns and b.in_ns
     ]
     idle = _is_idle_within(groups)
     judged = basis is not Basis.INTERVAL
     whole = [group for group in groups if not _is_cut(group)]
-    late = sum(group[0].in_ns - group[0].begin_ns >= period_ns for group in whole)
+    late = sum(one[0].in_ns - one[0].begin_ns >= period_of(one) for one in whole)
     ended = [*whole, *known]
-    over = [one for one in ended if one[-1].out_ns - one[0].begin_ns > period_ns]
-    alone = [one for one in over if one[0].out_ns - one[0].begin_ns > period_ns]
+    over = [x for x in ended if x[-1].out_ns - x[0].begin_ns > period_of(x)]
+    alone = [x for x in over if x[0].out_ns - x[0].begin_ns > period_of(x)]
     lasted = [a[0 if idle else -1].out_ns - a[0].begin_ns for a, _ in both]
     return Period(
         period_ns=period_ns,
+        paces=found.paces,
         basis=basis,
         asks_relative=any(run.due_ns and run.flags & RELATIVE for run in first),
-        exact_share=_exact_share(intervals, period_ns),
+        exact_share=_exact_share(intervals, each_ns),
         missed=missed_in(numbers) if judged else None,
-        passed=passed_in(lasted, numbers, period_ns) if judged else None,
+        passed=passed_in(lasted, numbers, each_ns) if judged else None,
         late_starts=late if judged else None,
         overruns=len(alone if idle else over) if judged else None,
         unsure=len(over) - len(alone) if judged and idle else 0,
@@ -333,9 +352,10 @@ def _period(
     )
 
 
-def _exact_share(intervals: Sequence[int], period_ns: int) -> float:
+def _exact_share(intervals: Sequence[int], periods_ns: Sequence[int]) -> float:
     """Return the share of those that are whole periods to the ns."""
-    exact = sum(one % period_ns == 0 for one in intervals)
+    both = zip(intervals, periods_ns, strict=True)
+    exact = sum(one % period_ns == 0 for one, period_ns in both)
     return exact / max(1, len(intervals))
 
 
@@ -355,7 +375,8 @@ def _serves_others(groups: Sequence[Sequence[Run]], found: Beginnings) -> bool:
         b.begin_ns - a.begin_ns for a, b in pairwise(first) if not b.flags & GAP
     ]
     timeouts = found.basis is Basis.TIME and found.period_ns is not None
-    return timeouts and _exact_share(intervals, found.period_ns or 1) < EXACT_SHARE
+    periods_ns = [found.period_ns or 1] * len(intervals)
+    return timeouts and _exact_share(intervals, periods_ns) < EXACT_SHARE
 
 
 def _is_idle_within(groups: Sequence[Sequence[Run]]) -> bool:

@@ -116,7 +116,9 @@ def cycle_words(thread: ThreadCycles) -> str:
     period = thread.period
     said = [plural(len(thread.cycles), "cycle")]
     if period is not None:
-        said.append(f"every {format_us(period.period_ns)} µs {_BASES[period.basis]}")
+        others = "".join(f", at times {format_us(ns)} µs" for ns in period.others_ns)
+        every = f"every {format_us(period.period_ns)} µs{others}"
+        said.append(f"{every} {_BASES[period.basis]}")
         if period.missed is not None:
             missed = f"{period.missed:,} missed" if period.missed else "none missed"
             said.append(missed)
@@ -238,6 +240,7 @@ def _thread_row(cycles: JudgedCycles, tid: int, thread: ThreadCycles) -> dict[st
         jitter = period.start_jitter_ns
         row["period"] = {
             "period_ns": period.period_ns,
+            "other_periods_ns": list(period.others_ns),
             "basis": period.basis.value,
             "absolute": period.absolute,
             "exact_share": period.exact_share,

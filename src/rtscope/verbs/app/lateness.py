@@ -110,7 +110,8 @@ def late_words(period: Period) -> str:
         passed = plural(period.passed, "more period")
         words.append(f"{passed} began meanwhile: skipped, or made up without a sleep")
     if words:
-        words.append(f"the period is {duration(period.period_ns)}")
+        others = "".join(f", at times {duration(ns)}" for ns in period.others_ns)
+        words.append(f"the period is {duration(period.period_ns)}{others}")
     return ", ".join(words)
 
 

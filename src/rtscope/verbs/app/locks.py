@@ -66,18 +66,22 @@ def after_probe(word: str) -> bool:
 
 
 def lock_of(
-    word: WatchedWord, stacks: Sequence[EventStack], threads: Collection[int]
+    word: WatchedWord,
+    stacks: Sequence[EventStack],
+    threads: Collection[int],
+    elsewhere: str = "c",
 ) -> Lock | None:
     """
     Return the lock that a word is; None if it is none.
 
-    `stacks`: of the waits for this word. `threads`: TIDs of the process.
+    `stacks`: of the waits for this word; `elsewhere`: the language of other stacks,
+    where there was no room for one of these. `threads`: TIDs of the process.
     """
+    language = language_of(stacks) if stacks else elsewhere
     if word.command in (_LOCK_PI, _LOCK_PI2):
-        return Lock(MUTEX, _language(stacks), inherits=True)
+        return Lock(MUTEX, language, inherits=True)
     if after_probe(word.word):
         return Lock(_table()["probes"]["lock"], _table()["probes"]["language"])
-    language = _language(stacks)
     for stack in stacks:
         if (row := _row_of(stack)) is not None:
             kind, of = str(row["lock"]), str(row["language"])
@@ -157,7 +161,8 @@ def _endings(function: str) -> Iterable[str]:
         name = name.partition("::")[2]
 
 
-def _language(stacks: Sequence[EventStack]) -> str:
+def language_of(stacks: Sequence[EventStack]) -> str:
+    """Return the language of code that has these stacks; `c` if nothing shows it."""
     frames = [frame for one in stacks for frame in one.stack.frames]
     for row in _table()["languages"]:
         if any(_fits(frame, row) for frame in frames):

@@ -5,7 +5,8 @@ from itertools import pairwise
 from statistics import fmean
 
 from rtscope.host.units import NS_PER_S
-from rtscope.programs.cycles.periods import Basis, near_of, passed_in, periods_in
+from rtscope.programs.cycles.paces import period_at
+from rtscope.programs.cycles.periods import Basis, passed_in, periods_between
 from rtscope.programs.outside.model import OutsideCycle, OutsideThread
 from rtscope.stats.summary import summarize_samples
 from rtscope.verbs.app.cycles import Cycle, Period, ThreadCycles, spreads_of
@@ -52,29 +53,30 @@ def _period(thread: OutsideThread, cycles: Sequence[Cycle]) -> Period | None:
     period_ns, basis = thread.period_ns, thread.basis
     if period_ns is None or basis is None:
         return None
-    near = near_of(basis)
     pairs = list(pairwise(cycles))
-    intervals = [b.begin_ns - a.begin_ns for a, b in pairs]
-    numbers = [periods_in(one, period_ns, near) for one in intervals]
+    begins = [(a.begin_ns, b.begin_ns) for a, b in pairs]
+    intervals = [b_ns - a_ns for a_ns, b_ns in begins]
+    each_ns = [period_at(thread.paces, one.begin_ns, period_ns) for one in cycles]
+    numbers = periods_between(begins, each_ns[:-1], basis)
     lasted = [one.response_ns for one, _ in pairs]
     starts = [
-        abs(b.in_ns - a.in_ns - period_ns)
-        for (a, b), number in zip(pairs, numbers, strict=True)
+        abs(b.in_ns - a.in_ns - ns)
+        for (a, b), number, ns in zip(pairs, numbers, each_ns, strict=False)
         if number == 1
     ]
     judged = thread.missed is not None
-    overruns = sum(one.response_ns > period_ns for one in cycles)
+    both = list(zip(cycles, each_ns, strict=True))
+    overruns = sum(one.response_ns > ns for one, ns in both)
+    exact = sum(one % ns == 0 for one, ns in zip(intervals, each_ns, strict=False))
     return Period(
         period_ns=period_ns,
+        paces=thread.paces,
         basis=basis,
         asks_relative=thread.asked_ns is not None,
-        exact_share=sum(one % period_ns == 0 for one in intervals)
-        / max(1, len(intervals)),
+        exact_share=exact / max(1, len(intervals)),
         missed=None if thread.missed is None else thread.missed - overruns,
-        passed=passed_in(lasted, numbers, period_ns) if judged else None,
-        late_starts=sum(one.latency_ns >= period_ns for one in cycles)
-        if judged
-        else None,
+        passed=passed_in(lasted, numbers, each_ns[:-1]) if judged else None,
+        late_starts=sum(one.latency_ns >= ns for one, ns in both) if judged else None,
         overruns=overruns if judged else None,
         unsure=0,
         drift_ns_per_s=_drift(thread, intervals),

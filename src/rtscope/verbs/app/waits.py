@@ -29,7 +29,7 @@ from rtscope.programs.calls import (
 )
 from rtscope.programs.probes import PROBE
 from rtscope.programs.stackwords import frame_words
-from rtscope.verbs.app.locks import Lock, after_probe, lock_of
+from rtscope.verbs.app.locks import Lock, after_probe, language_of, lock_of
 from rtscope.verbs.app.model import (
     EventStack,
     Finding,
@@ -254,8 +254,9 @@ def locks_in(watch: Watch, watched: WatchedThread) -> Mapping[str, Lock]:
     """Return the words that a thread waited for and that are locks."""
     threads = {one.tid for one in watch.threads}
     stacks = watch.stacks_of(watched, "lock_wait")
+    language = language_of([one for some in watch.stacks.values() for one in some])
     locks = {
-        one.word: lock_of(one, _of_word(stacks, one.word), threads)
+        one.word: lock_of(one, _of_word(stacks, one.word), threads, language)
         for one in watched.words
     }
     return {word: lock for word, lock in locks.items() if lock is not None}
@@ -279,7 +280,7 @@ def lock_waits(
             count = times.count
         yield Finding(
             "RA25" if lock.inherits else "RA10",
-            f"{lock.kind}{_holder_words(watch, words)}",
+            f"{lock.kind}{_holder_words(watch, words, lock)}",
             tid=watched.tid,
             thread=watched.name,
             count=count,
@@ -312,7 +313,7 @@ def _by_lock(
     yield from groups.values()
 
 
-def _holder_words(watch: Watch, words: Sequence[WatchedWord]) -> str:
+def _holder_words(watch: Watch, words: Sequence[WatchedWord], lock: Lock) -> str:
     """Return who let it go, of the longest wait of which that is known."""
     known = [one for one in words if one.waker is not None]
     word = max(known, key=lambda one: one.times.worst_ns, default=None)
@@ -321,10 +322,9 @@ def _holder_words(watch: Watch, words: Sequence[WatchedWord]) -> str:
     place = _place_of(watch, word.waker.tid, word.word)
     did = "" if word.meanwhile is None else f", which {_did_words(word.meanwhile)}"
     verb = "woke it" if after_probe(word.word) else "let it go"
-    return (
-        f"; {_named(word.waker)} {verb}{place} after "
-        f"{duration(word.times.worst_ns)}{did}"
-    )
+    # its priority was the one that it had inherited
+    who = _of_tid(word.waker) if lock.inherits else _named(word.waker)
+    return f"; {who} {verb}{place} after {duration(word.times.worst_ns)}{did}"
 
 
 def _did_words(did: Meanwhile) -> str:
@@ -417,8 +417,16 @@ def _waker(one: Waker) -> str:
     return f"by {_named(one.by)} {one.count:,}"
 
 
+def _of_tid(party: Party) -> str:
+    if not party.name:
+        return f"a thread that has ended ({party.tid})"
+    return f"{party.name} ({party.tid})"
+
+
 def _named(party: Party) -> str:
     """Return thread and priority as chrt and ps give them."""
+    if not party.name:
+        return _of_tid(party)
     if party.priority > _LOWEST_REAL_TIME:
         return f"{party.name} ({party.tid}, not real-time)"
     if party.priority < 0:

@@ -1,7 +1,7 @@
 """The answer of a test: its sentence, tables and the worst cycle, for people. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rtscope.host.units import count, format_us
@@ -222,6 +222,23 @@ def cycle_words(
 # --- documents ------------------------------------------------------------------------
 
 
+WIDE = (
+    *("thread", "prio", "cycles", "period", "worst", "p99", "average"),
+    *("latency", "on CPU", "instr.", "calls", "missed", "faults", "waits"),
+)
+NARROW = (
+    *("thread", "prio", "cycles", "worst", "p99", "latency", "on CPU", "missed"),
+    *("faults", "waits"),
+)
+"""Columns of a page, and of a terminal of 80 columns."""
+
+ON_A_TERMINAL = (
+    ("thread", "prio", "cycles", "worst", "p99", "latency", "on CPU"),
+    ("thread", "period", "average", "instr.", "calls", "missed", "faults", "waits"),
+)
+"""Columns of two tables of a terminal, which have all of the wide one."""
+
+
 def answer_document(
     answer: Answer,
     *,
@@ -279,8 +296,13 @@ def answer_blocks(
     worst: Sequence[Block] = (),
     parts: Sequence[Block] = (),
     more: Sequence[Block] = (),
+    tables: Sequence[Sequence[str]] = (WIDE,),
 ) -> Iterator[Block]:
-    """Yield the answer, the table of threads, broken budgets and the worst cycle."""
+    """
+    Yield the answer, the table of threads, broken budgets and the worst cycle.
+
+    `tables` has the columns of threads: of a terminal those of two tables.
+    """
     yield from headline_blocks(answer)
     yield ""
     yield from worst_blocks(answer, whole=True)
@@ -292,7 +314,7 @@ def answer_blocks(
     for one in answer.tested:
         if len(answer.tested) > 1:
             yield (one.name, "strong")
-        yield from _thread_blocks(answer.test, one)
+        yield from _thread_blocks(answer.test, one, *tables)
         yield ""
     yield from parts_blocks(answer.test, answer.tested, drawn=parts)
     if answer.code is not None:
@@ -301,7 +323,10 @@ def answer_blocks(
     budgets = [_budget_row(one) for one in answer.judged]
     if budgets:
         heads = ("thread", "budget"), ("found", "allowed")
-        yield Section("Budgets", (table(*heads, budgets, last=("",)),))
+        made = table(*heads, budgets, last=("",))
+        *first, places = made.columns
+        columns = (*first, replace(places, fit="folds"))
+        yield Section("Budgets", (replace(made, columns=columns),))
     if answer.differences:
         said = (*_difference_words(answer), *_growth_blocks(answer))
         yield Section(f"Compared with {answer.compared}", said)
@@ -315,28 +340,17 @@ def headline_blocks(answer: Answer) -> Iterator[Block]:
         yield (f"{capital(words)}.", "muted")
 
 
-WIDE = (
-    *("thread", "prio", "cycles", "period", "worst", "p99", "average"),
-    *("latency", "on CPU", "instr.", "calls", "missed", "faults", "waits"),
-)
-NARROW = (
-    *("thread", "prio", "cycles", "worst", "p99", "latency", "on CPU", "missed"),
-    *("faults", "waits"),
-)
-"""Columns of a page, and of a terminal of 80 columns."""
-
-
 def _thread_blocks(
-    test: ProgramTest, one: SeenStart, columns: Sequence[str] = WIDE
+    test: ProgramTest, one: SeenStart, *tables: Sequence[str]
 ) -> Iterator[Block]:
     """Yield the judged threads of a start, times in virtual us, and what is unseen."""
-    rows = [
-        [cells[name] for name in columns]
-        for thread in judged_threads(test, one.outside)
-        for cells in [_cells(thread, one)]
-    ]
-    if rows:
-        yield table(columns[:2], columns[2:], rows)
+    rows = [_cells(thread, one) for thread in judged_threads(test, one.outside)]
+    for number, columns in enumerate(tables if rows else ()):
+        names = sum(name in ("thread", "prio") for name in columns)
+        cells = [[row[name] for name in columns] for row in rows]
+        if number:
+            yield ""
+        yield table(columns[:names], columns[names:], cells)
     yield from _unseen(one, judged=bool(rows))
 
 

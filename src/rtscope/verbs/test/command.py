@@ -36,6 +36,7 @@ from rtscope.present.render.page import page_of
 from rtscope.present.render.terminal import print_blocks
 from rtscope.programs.outside.file import ProgramRecord
 from rtscope.verbs.test.answer import (
+    ON_A_TERMINAL,
     Answer,
     answer_blocks,
     answer_document,
@@ -348,7 +349,7 @@ def _print(
         return
     with stdout_console() as console:
         if detail is Detail.ALL:
-            print_blocks(answer_blocks(answer), console)
+            print_blocks(answer_blocks(answer, tables=ON_A_TERMINAL), console)
         else:
             print_fitted(partial(brief_blocks, answer), console)
         print_blocks([block for one in sections for block in ("", one)], console)

@@ -413,6 +413,9 @@ def _message(error: ErrorDetails, at: At) -> str:
     """Write the message of an error: the place, the wrong value, the remedy."""
     first, *rest = (str(part) for part in error["loc"])
     table, _, key = first.partition(".")
+    if table in _NESTED and rest and rest[-1] == "[key]":
+        name = quote(error["input"])
+        return f"{at(table, '')}: {name}: write a name in which each character shows"
     if table in _NESTED and rest:
         named = rest.pop(0) if table == "thread" else ""
         head = f'thread."{named}"' if named else table
