@@ -1,6 +1,5 @@
 """This machine as a target: its programs, and the agent for its processor."""
 
-import os
 import resource
 import sys
 import tempfile
@@ -46,10 +45,9 @@ def test_without_a_place_for_temporary_files_nothing_is_started(
 
 
 def test_what_a_killed_session_has_left_goes_with_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    here: LocalTarget, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    here = LocalTarget(storage_dir=tmp_path, agent=agent_file(os.uname().machine))
     left = tmp_path / "rtscope-abcdefgh"
     left.mkdir(mode=0o700)
     (left / LOCK).touch()
