@@ -12,7 +12,11 @@ import pytest
 
 from fakes.measurements import record, thread
 from rtscope.host.errors import UsageError
-from rtscope.present.formats.cyclictest import histogram_text, table_text
+from rtscope.present.formats.cyclictest import (
+    histogram_text,
+    microseconds_of,
+    table_text,
+)
 from rtscope.record.foreign import read
 from rtscope.record.foreign.source import Source
 from rtscope.record.model import RunRecord
@@ -236,6 +240,14 @@ def test_the_histogram_up_to_a_limit_has_each_row_and_the_sums(tmp_path: Path) -
     assert "# Histogram Overflows: 00002 00000 00002" in text
     assert [t.samples for t in back.result.threads] == [len(LATENCIES_NS), 50]
     assert [t.max_ns for t in back.result.threads] == [1_999_000, 6_000]
+
+
+def test_the_last_row_of_a_histogram_is_that_of_the_maximum() -> None:
+    one = thread([7_000, 7_000, 1_202_700, 1_202_800, 1_203_034])  # of one bucket
+
+    assert microseconds_of(one) == ({7: 2, 1202: 2, 1203: 1}, 0)
+    assert microseconds_of(one, 1203) == ({7: 2, 1202: 2}, 1)
+    assert microseconds_of(one, 1000) == ({7: 2}, 3)
 
 
 def test_the_table_of_cyclictest_is_read_again_with_equal_numbers(

@@ -121,17 +121,17 @@ def _thread(t: ThreadResult, rows: int | None) -> dict[str, object]:
 
 def microseconds_of(t: ThreadResult, rows: int = MAX_ROWS) -> tuple[Counter[int], int]:
     """Return counts by microsecond, and how many are beyond the last row."""
-    kept: Counter[int] = Counter()
-    beyond = t.overflow
+    counts: Counter[int] = Counter()
+    least_us, most_us = whole_us(t.min_ns), whole_us(t.max_ns)
     for low_ns, _, count in t.buckets:
-        us = low_ns // NS_PER_US
         # The bucket of an extreme may begin in the microsecond before it.
-        us = min(max(us, whole_us(t.min_ns)), whole_us(t.max_ns))
-        if us < rows:
-            kept[us] += count
-        else:
-            beyond += count
-    return kept, beyond
+        us = min(max(low_ns // NS_PER_US, least_us), most_us)
+        counts[us] += count
+    if counts and not t.overflow and (last_us := max(counts)) < most_us:
+        counts[last_us] -= 1  # the maximum itself is known better than its bucket
+        counts[most_us] = 1
+    kept = Counter({us: n for us, n in counts.items() if n and us < rows})
+    return kept, t.overflow + counts.total() - kept.total()
 
 
 def whole_us(ns: int | None) -> int:
