@@ -1,3 +1,5 @@
+import java.io.FileInputStream;
+import java.io.FileOutputStream;
 import java.io.RandomAccessFile;
 import java.lang.management.ManagementFactory;
 
@@ -12,10 +14,10 @@ public class Offender {
 		log.write(new byte[] { 'c', '\n' });
 	}
 
-	static void block(Process other) throws Exception {
-		other.getOutputStream().write('\n');
-		other.getOutputStream().flush();
-		other.getInputStream().read();
+	/** Without buffers between, which Java compiles, or not, at times of their own. */
+	static void block(FileOutputStream to, FileInputStream from) throws Exception {
+		to.write('\n');
+		from.read();
 	}
 
 	static void start(String name, long ms, Body body) {
@@ -39,7 +41,10 @@ public class Offender {
 		if (kind.equals("block")) {
 			Process other = new ProcessBuilder("cat").start();
 			Runtime.getRuntime().addShutdownHook(new Thread(other::destroy));
-			start("cycle", 20, () -> block(other));
+			String pipes = "/proc/" + other.pid() + "/fd/";
+			FileOutputStream to = new FileOutputStream(pipes + 0);
+			FileInputStream from = new FileInputStream(pipes + 1);
+			start("cycle", 20, () -> block(to, from));
 		} else {
 			start("cycle", 1, () -> save(log));
 		}
