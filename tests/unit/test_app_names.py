@@ -239,7 +239,7 @@ print(answer.ended, [row["why"] for row in answer.of("not_named")])
 
 def test_names_that_need_too_much_memory_are_said_to(tmp_path: Path) -> None:
     path = tmp_path / "perf-1.map"
-    path.write_text("".join(f"{n:x}00 80 a::name{n}\n" for n in range(1, 400_000)))
+    path.write_text("".join(f"{n:x}00 80 a::name{n}\n" for n in range(1, 800_000)))
 
     done = subprocess.run(
         [sys.executable, "-c", _LITTLE_MEMORY, str(path), str(path.stat().st_uid)],
