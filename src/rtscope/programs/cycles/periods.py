@@ -77,6 +77,11 @@ class Beginnings:
     paces: tuple[Pace, ...] = ()
     """Its periods, where it changes them: `period_ns` is the one of most cycles."""
 
+    @property
+    def grid_ns(self) -> int | None:
+        """The period of the times of all cycles; None: no such times, or several."""
+        return self.period_ns if self.basis is Basis.TIME and not self.paces else None
+
 
 def beginnings_of(
     runs: Sequence[Run], given_ns: int | None = None
@@ -119,16 +124,14 @@ def begun_of(
     """
     plain = [_untimed(run) if run.flags & WITHIN else run for run in runs]
     found = beginnings_of(plain, given_ns)
-    if found is None or found.basis is not Basis.TIME or not found.period_ns:
-        return plain, found
-    if found.paces:
+    if found is None or not found.grid_ns:
         return plain, found
     first_ns = plain[min(found.at)].due_ns
     made: list[Run] = []
     begins: list[int] = []
     for at, (run, without) in enumerate(zip(runs, plain, strict=True)):
-        off_ns = (run.due_ns - first_ns) % found.period_ns
-        is_due = run.flags & WITHIN and min(off_ns, found.period_ns - off_ns) < NEAR_NS
+        off_ns = (run.due_ns - first_ns) % found.grid_ns
+        is_due = run.flags & WITHIN and min(off_ns, found.grid_ns - off_ns) < NEAR_NS
         made += _cut_in_two(run, without) if is_due else [without]
         if is_due or at in found.at:
             begins.append(len(made) - 1)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rtscope.programs.cycles.periods import Basis, Beginnings
+from rtscope.programs.cycles.periods import Beginnings
 from rtscope.programs.cycles.threadruns import NO_SLEEP, RELATIVE, Run
 from rtscope.programs.outside.clocks import Clock
 from rtscope.programs.outside.wakeups import TIMER_ABSTIME, Call, Wakeup
@@ -98,9 +98,7 @@ def with_served(
         wait for one in timed if (wait := idle_of(one.wakeup.after)) is not None
     )
     idle = max(waits, key=lambda one: waits[one], default=None)
-    if found.basis is not Basis.TIME or not found.period_ns or idle is None:
-        return ours, found
-    if found.paces:
+    if not found.grid_ns or idle is None:
         return ours, found
     known_ns = [one.begin_ns for one in timed]
     made: list[Stretch] = []
@@ -112,11 +110,11 @@ def with_served(
             begins.append(len(made) - 1)
             last = one if one.timed else last
         elif last is not None and _serves(one, idle):
-            periods = -((last.begin_ns - one.begin_ns) // found.period_ns)
-            later_ns = max(1, periods) * found.period_ns
+            periods = -((last.begin_ns - one.begin_ns) // found.grid_ns)
+            later_ns = max(1, periods) * found.grid_ns
             due_ns = last.begin_ns + later_ns
             # A time that came as it went to sleep has woken it.
-            has_woken = _has_near(known_ns, due_ns, found.period_ns // 2)
+            has_woken = _has_near(known_ns, due_ns, found.grid_ns // 2)
             if due_ns < (one.wakeup.asleep_ns or 0) and not has_woken:
                 last = _begun_within(one, last, later_ns)
                 made.append(last)

@@ -341,7 +341,7 @@ def _period(
         paces=found.paces,
         basis=basis,
         asks_relative=any(run.due_ns and run.flags & RELATIVE for run in first),
-        exact_share=_exact_share(intervals, each_ns),
+        exact_share=exact_share(intervals, each_ns),
         missed=missed_in(numbers) if judged else None,
         passed=passed_in(lasted, numbers, each_ns) if judged else None,
         late_starts=late if judged else None,
@@ -352,7 +352,7 @@ def _period(
     )
 
 
-def _exact_share(intervals: Sequence[int], periods_ns: Sequence[int]) -> float:
+def exact_share(intervals: Sequence[int], periods_ns: Sequence[int]) -> float:
     """Return the share of those that are whole periods to the ns."""
     both = zip(intervals, periods_ns, strict=True)
     exact = sum(one % period_ns == 0 for one, period_ns in both)
@@ -376,7 +376,7 @@ def _serves_others(groups: Sequence[Sequence[Run]], found: Beginnings) -> bool:
     ]
     timeouts = found.basis is Basis.TIME and found.period_ns is not None
     periods_ns = [found.period_ns or 1] * len(intervals)
-    return timeouts and _exact_share(intervals, periods_ns) < EXACT_SHARE
+    return timeouts and exact_share(intervals, periods_ns) < EXACT_SHARE
 
 
 def _is_idle_within(groups: Sequence[Sequence[Run]]) -> bool:

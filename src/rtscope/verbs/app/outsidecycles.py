@@ -9,7 +9,13 @@ from rtscope.programs.cycles.paces import period_at
 from rtscope.programs.cycles.periods import Basis, passed_in, periods_between
 from rtscope.programs.outside.model import OutsideCycle, OutsideThread
 from rtscope.stats.summary import summarize_samples
-from rtscope.verbs.app.cycles import Cycle, Period, ThreadCycles, spreads_of
+from rtscope.verbs.app.cycles import (
+    Cycle,
+    Period,
+    ThreadCycles,
+    exact_share,
+    spreads_of,
+)
 
 
 def thread_cycles(thread: OutsideThread) -> ThreadCycles:
@@ -61,19 +67,18 @@ def _period(thread: OutsideThread, cycles: Sequence[Cycle]) -> Period | None:
     lasted = [one.response_ns for one, _ in pairs]
     starts = [
         abs(b.in_ns - a.in_ns - ns)
-        for (a, b), number, ns in zip(pairs, numbers, each_ns, strict=False)
+        for (a, b), number, ns in zip(pairs, numbers, each_ns[:-1], strict=True)
         if number == 1
     ]
     judged = thread.missed is not None
     both = list(zip(cycles, each_ns, strict=True))
     overruns = sum(one.response_ns > ns for one, ns in both)
-    exact = sum(one % ns == 0 for one, ns in zip(intervals, each_ns, strict=False))
     return Period(
         period_ns=period_ns,
         paces=thread.paces,
         basis=basis,
         asks_relative=thread.asked_ns is not None,
-        exact_share=exact / max(1, len(intervals)),
+        exact_share=exact_share(intervals, each_ns[:-1]),
         missed=None if thread.missed is None else thread.missed - overruns,
         passed=passed_in(lasted, numbers, each_ns[:-1]) if judged else None,
         late_starts=sum(one.latency_ns >= ns for one, ns in both) if judged else None,
