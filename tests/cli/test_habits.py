@@ -69,6 +69,8 @@ def test_a_line_of_another_program_is_answered_with_one_of_ours(
         ("-S -p 9 -i 10000 -l 50", "not to be had: -l 50: '500ms': write 1s to 366d"),
         ("-S -p 9 -i 1 -D 1m", "not to be had: -i 1: '1us': write 10us to 10s"),
         ("-p 100 -P f:0 -d 1m", "not to be had: -P f:0: 0: write 1 to 99"),
+        ("-S -p 99 -l 9 -D 400d", "not to be had: -D 400d: '400d': "),
+        ("-S -p 200 -p 150 -D 1m", "not to be had: -p 150: 150: write 1 to 99"),
         (
             "-S -p 99 -D 1m -b 200",
             "not to be had: -b: a run does not stop at a latency",

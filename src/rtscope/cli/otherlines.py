@@ -218,8 +218,9 @@ def translate(
 
 def _beyond(line: OtherLine, result: Translation) -> None:
     """Refuse, in the words of the line, values that `rtscope run` does not take."""
-    for name, value in line.typed:
-        row = _options(line.program)[name].row
+    for names, row in _table()[line.program]["options"].items():
+        name = names.partition(",")[0]
+        value = line.value(name)
         option = row.get("gives") or row.get("write", "").partition(" ")[0]
         ours = option.removeprefix("--")
         if ours not in result.options or value is None:
