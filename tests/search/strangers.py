@@ -11,13 +11,12 @@ many of 10,000 starts that are drawn evenly find it.
 
 from collections.abc import Sequence
 from math import inf, log, log1p
-from random import Random
 
-from rtscope.verbs.test.search.trials import Proposal
 from search.landscapes import (
     MS,
     US,
     Landscape,
+    blind,
     directed,
     found_by,
     phase,
@@ -394,11 +393,10 @@ THIRD = (
 
 def chance(landscape: Landscape, *, draws: int) -> float:
     """Return the median of the trials that chance takes, by the share of hits."""
-    drawn = Random(landscape.name)
+    draw = blind(seed=0)
     hits = 0
-    for _ in range(draws):
-        settings = tuple(one.at_share(drawn.random()) for one in landscape.space.levers)
-        trial = landscape.run(Proposal(settings, "blind"))
+    for number in range(draws):
+        trial = landscape.run(draw(landscape.space, [], number))
         hits += trial.worst_ns >= landscape.found_ns
     return log(2) / -log1p(-hits / draws) if hits else inf
 

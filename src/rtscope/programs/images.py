@@ -90,7 +90,7 @@ class Images:
     The files in the memory of a process; another process reads them: a context manager.
 
     `read` returns the content of a file, or a path that the other process can open;
-    `find` are functions to look for, and of `marks` it is told which each file has;
+    `find` are functions to look for; of `marks`, those that a file has are named;
     `every` lists all functions.
     """
 

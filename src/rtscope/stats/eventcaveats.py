@@ -7,7 +7,7 @@ Events that are no samples, a loop that never sleeps, and holes that nobody repo
 from collections.abc import Iterator, Sequence
 
 from rtscope.contract import FIXED_PRIORITY, ThreadResult
-from rtscope.host.units import format_duration, format_us
+from rtscope.host.units import NS_PER_S, format_duration, format_us
 from rtscope.record.caveats.catalogue import Caveat, make
 from rtscope.record.model import POLL, RunRecord
 
@@ -75,7 +75,7 @@ def _unreported(threads: Sequence[ThreadResult]) -> Iterator[Caveat]:
     )
 
 
-_SILENCE_NS, _SILENT_PERIODS = 1_000_000_000, 10
+_SILENCE_NS, _SILENT_PERIODS = NS_PER_S, 10
 """As `eventway_settle` of the agent has them, of a way that is silent at its end."""
 
 _MERGE = ("uio",)

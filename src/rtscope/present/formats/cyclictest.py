@@ -2,7 +2,8 @@
 Write runs as cyclictest does: its table, its histogram, its JSON.
 
 It has buckets of a microsecond, and none of what else a record knows. A bucket of our
-agent that spans two microseconds counts in the lower one: 0.1 % at most.
+agent that spans two microseconds counts in the lower one, but for the maximum: 0.1 %
+at most.
 """
 
 from collections import Counter

@@ -40,7 +40,7 @@ class Request:
     find_own: Sequence[Sequence[str]] = ()
     """The same in files that have the first one of such a group."""
     marks: Sequence[str] = ()
-    """Functions; of each file it is told which it has."""
+    """Functions; the answer names those that a file has."""
     every: bool = False
     """Whether all functions of the files are returned."""
     vdso: str = ""

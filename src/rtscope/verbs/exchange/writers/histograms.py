@@ -2,7 +2,8 @@
 Write a run as another tool would have: cyclictest, jitterdebugger, rtla.
 
 These formats have buckets of a microsecond, and none of what else a record knows. A
-bucket of our agent that spans two microseconds counts in the lower one: 0.1 % at most.
+bucket of our agent that spans two microseconds counts in the lower one, but for the
+maximum: 0.1 % at most.
 """
 
 from collections.abc import Collection, Sequence
