@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "files/slurp.h"
+#include "watch/lastcloser.h"
 #include "watch/perfregs.h"
 
 #define PROBE_TYPE "/sys/bus/event_source/devices/uprobe/type"
@@ -55,7 +56,6 @@ static int open_one(const struct perfevent_kind *kind, int tid, int cpu, bool sa
 		.disabled = 1,
 		.exclude_kernel = kind->user_only,
 		.exclude_hv = 1,
-		.comm = !sampler && kind->tells_programs,
 		.sample_type = PERF_SAMPLE_TIME,
 		.sample_id_all = 1,
 		.use_clockid = 1,
@@ -174,7 +174,7 @@ int perfevent_open(struct perfevent *e, struct perfevent_kind *kind, int tid, in
 
 	*e = (struct perfevent){ .counter_fd = -1, .sampler_fd = -1 };
 	e->both = kind->by_hand && copies;
-	e->tells_programs = kind->tells_programs;
+	e->is_probe = kind->path;
 	if (!e->both) {
 		e->counter_fd = open_permitted(kind, tid, cpu, PERFEVENT_NO_MORE);
 		if (e->counter_fd < 0)
@@ -211,21 +211,46 @@ int perfring_join(struct perfring *r, struct perfevent *e, size_t bytes)
 		err = map_ring(r, e->sampler_fd, bytes);
 	else if (ioctl(e->sampler_fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0)
 		err = -errno;
-	if (!err && e->tells_programs) /* if it cannot, they are not told */
-		ioctl(e->counter_fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd);
 	return err;
 }
 
-int perfring_make(struct perfring *r, int cpu, size_t bytes)
+static int map_own(struct perfring *r, int fd, size_t bytes)
 {
-	const int fd = perfevent_open_flow(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, -1,
-					   cpu, PERFEVENT_NO_MORE);
 	const int err = fd < 0 ? fd : map_ring(r, fd, bytes);
 
 	if (err && fd >= 0)
 		close(fd);
 	r->own = !err;
 	return err;
+}
+
+int perfring_make(struct perfring *r, int cpu, size_t bytes)
+{
+	return map_own(r,
+		       perfevent_open_flow(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, -1,
+					   cpu, PERFEVENT_NO_MORE),
+		       bytes);
+}
+
+int perfring_make_of_thread(struct perfring *r, int tid, size_t bytes)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_DUMMY,
+		.exclude_kernel = 1, /* as any user may */
+		.comm = 1,
+		.sample_type = PERF_SAMPLE_TIME,
+		.sample_id_all = 1,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.watermark = 1,
+		.wakeup_watermark = UINT32_MAX,
+	};
+	const int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1,
+				    PERF_FLAG_FD_CLOEXEC);
+
+	return map_own(r, fd < 0 ? -errno : fd, bytes);
 }
 
 int perfevent_count_on(struct perfevent *e)
@@ -416,15 +441,23 @@ bool perfring_take(struct perfring *r, unsigned char *buffer, struct perfsample 
 void perfevent_end(int fd)
 {
 	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
-	close(fd);
+	lastcloser_take(fd);
+}
+
+static void end_probe(int fd)
+{
+	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+	lastcloser_keep(fd);
 }
 
 void perfevent_close(struct perfevent *e)
 {
+	void (*const end)(int) = e->is_probe ? end_probe : perfevent_end;
+
 	if (e->counter_fd >= 0)
-		perfevent_end(e->counter_fd);
+		end(e->counter_fd);
 	if (e->sampler_fd >= 0 && !e->both)
-		perfevent_end(e->sampler_fd);
+		end(e->sampler_fd);
 	e->counter_fd = e->sampler_fd = -1;
 }
 

@@ -32,11 +32,10 @@ struct perfevent_kind {
 	/* the tracepoint that tells the same where events are of CPUs, with the thread
 	 * in its field `pid`; 0: none */
 	uint64_t of_cpu;
-	bool tells_programs; /* a record when the thread executes a program, too */
-	bool is_call;        /* it has the arguments of a system call */
-	bool sampled;        /* copies stacks, else only counts */
-	bool by_hand;        /* see perfevent_grant() */
-	bool user_only;      /* the kernel lets us see no more */
+	bool is_call;   /* it has the arguments of a system call */
+	bool sampled;   /* copies stacks, else only counts */
+	bool by_hand;   /* see perfevent_grant() */
+	bool user_only; /* the kernel lets us see no more */
 };
 
 struct perfevent {
@@ -44,9 +43,9 @@ struct perfevent {
 	int sampler_fd; /* -1: none */
 	uint64_t id;    /* of the sampler */
 	uint64_t granted;
-	bool running; /* the sampler */
-	bool tells_programs;
-	bool both; /* one event counts, and copies stacks for as long as it is to */
+	bool running;  /* the sampler */
+	bool is_probe; /* slow to close */
+	bool both;     /* one event counts, and copies stacks for as long as it is to */
 };
 
 struct perfring {
@@ -110,6 +109,10 @@ int perfevent_count_on(struct perfevent *e);
 /* Makes the ring of a CPU, which outlives the events that join it. Returns 0 or -errno. */
 int perfring_make(struct perfring *r, int cpu, size_t bytes);
 
+/* Makes the ring of a thread, with a record when it executes a program. Returns 0 or
+ * -errno. */
+int perfring_make_of_thread(struct perfring *r, int tid, size_t bytes);
+
 /* Makes the ring of a thread for its first sampler, or joins another one to it.
  * Of 2^n bytes, a page or more. Returns 0 or -errno. */
 int perfring_join(struct perfring *r, struct perfevent *e, size_t bytes);
@@ -135,7 +138,7 @@ bool perfring_next(struct perfring *r, unsigned char *buffer);
  * record of the kernel, 64 KiB. */
 bool perfring_take(struct perfring *r, unsigned char *buffer, struct perfsample *out);
 
-/* Closes one descriptor, and switches it off, since another process may have it still. */
+/* Switches it off, since another process may have it still; lastcloser closes it. */
 void perfevent_end(int fd);
 
 void perfevent_close(struct perfevent *e);

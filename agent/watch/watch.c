@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "files/slurp.h"
 #include "thread/clock.h"
 #include "thread/rights.h"
 #include "thread/wakecost.h"
@@ -23,28 +22,13 @@
 #include "watch/watchflow.h"
 #include "watch/watchkinds.h"
 #include "watch/watchreport.h"
+#include "watch/watchthread.h"
 
 #define LOOK_NS      INT64_C(50000000) /* between two looks into the rings */
-#define RECORD_BYTES 65536             /* the longest record of the kernel */
-#define RING_BYTES   (1 << 20)         /* of each ring of a few threads; 2^n */
-#define FEW_THREADS  8
-#define MANY_BYTES   (1 << 17) /* else: 33 MB for all */
-#define SAMPLE_BYTES (PERFEVENT_STACK_BYTES + 512)
+#define TRIES        20
+#define RECORD_BYTES 65536       /* the longest record of the kernel */
 #define LOCK_PROBE   "lock_slow" /* of the host: src/rtscope/programs/probes.py */
 #define STACK_SHARE  4           /* of them for one system call */
-#define UNSENT       4           /* so many others are copied for each that is sent */
-#define MAX_STACKS   4096        /* of all threads: 90 MB for the host */
-
-static void read_name(struct watch *w, struct watched *t)
-{
-	char path[64];
-	long n;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", w->pid, t->tid);
-	n = slurp(path, t->name, sizeof(t->name));
-	if (n > 0 && t->name[n - 1] == '\n')
-		t->name[n - 1] = '\0';
-}
 
 static struct watched *find(struct watch *w, int tid)
 {
@@ -52,185 +36,6 @@ static struct watched *find(struct watch *w, int tid)
 		if (w->thread[i]->tid == tid)
 			return w->thread[i];
 	return NULL;
-}
-
-/* Of software events as many as the ring has room for; of others all, up to a limit that
- * is kept when the ring is emptied. */
-static void go_on(struct watch *w, struct watched *t, unsigned int kind)
-{
-	const bool by_hand = w->kind[kind].by_hand;
-	const uint64_t room = w->ring_bytes / SAMPLE_BYTES;
-	const uint64_t most = room / (w->samplers ? w->samplers : 1);
-	const uint64_t sampled = t->sampled[kind];
-	const bool enough = sampled >= w->stacks_each || w->stacks >= MAX_STACKS ||
-			    t->unsent[kind] >= UNSENT * w->stacks_each;
-	const uint64_t left = enough ? 0 : w->stacks_each - sampled;
-	unsigned int events;
-	struct perfevent *e = watched_events(w, t, kind, &events);
-
-	for (; events-- > 0; e++) {
-		if (e->sampler_fd < 0)
-			continue;
-		if (by_hand && e->running == enough)
-			perfevent_run(e, !enough);
-		else if (!by_hand && left && sampled >= e->granted)
-			perfevent_grant(e, (unsigned int)(left < most ? left
-							  : most      ? most
-								      : 1));
-	}
-}
-
-static int open_own(struct watch *w, struct watched *t, unsigned int i)
-{
-	struct perfevent *e = &t->event[i];
-	int err = perfevent_open(e, &w->kind[i], t->tid, PERFEVENT_OWN);
-
-	if (!err && e->sampler_fd >= 0)
-		err = perfring_join(w->kind[i].type == PERF_TYPE_SOFTWARE ? &t->ring
-									  : &t->probes,
-				    e, w->ring_bytes);
-	if (err)
-		perfevent_close(e);
-	return err;
-}
-
-static int open_event(struct watch *w, struct watched *t, unsigned int i)
-{
-	struct watchplaces *p = &w->places;
-	unsigned int events;
-	struct perfevent *e = watched_events(w, t, i, &events);
-	int err = w->refused[i];
-
-	if (err)
-		return err;
-	if (e == &t->event[i])
-		return open_own(w, t, i);
-	for (unsigned int at = 0; !err && at < events; at++) {
-		err = perfevent_open(&e[at], &w->kind[i], t->tid, p->cpu[at]);
-		if (!err && e[at].sampler_fd >= 0)
-			err = perfring_join(&p->stacks[at], &e[at], 0);
-	}
-	p->err = err;
-	return err;
-}
-
-static void close_events(struct perfevent *e, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		perfevent_close(&e[i]);
-}
-
-static void leave_cpus(struct watch *w, struct watched *t)
-{
-	if (t->of_cpu)
-		close_events(t->of_cpu, (size_t)w->kinds * w->places.cpus);
-	free(t->of_cpu);
-	t->of_cpu = NULL;
-	w->places.threads -= t->on_cpus;
-	t->on_cpus = false;
-}
-
-static void choose_place(struct watch *w, struct watched *t)
-{
-	const size_t count = (size_t)w->kinds * w->places.cpus;
-	const bool real_time = flowevents_is_real_time(t->tid);
-
-	if (watchplaces_have_room(&w->places, real_time))
-		t->of_cpu = malloc(count * sizeof(*t->of_cpu));
-	if (!t->of_cpu) {
-		w->places.elsewhere += real_time;
-		return;
-	}
-	for (size_t i = 0; i < count; i++)
-		t->of_cpu[i] = (struct perfevent){ .counter_fd = -1, .sampler_fd = -1 };
-	t->on_cpus = true;
-	w->places.threads++;
-}
-
-static bool is_there(const struct watch *w, const struct watched *t)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d", w->pid, t->tid);
-	return access(path, F_OK) == 0;
-}
-
-/* A kind that is refused for a thread is not tried for others: the cause is the same,
- * but where the thread has ended. The last ones first: a probe makes the page that it
- * is in fault once, and that is to be seen. */
-static int open_events(struct watch *w, struct watched *t)
-{
-	for (unsigned int i = w->kinds; i-- > 0;) {
-		int err;
-
-		if (t->own && w->kind[i].path) /* no wake-up, and slow to close */
-			continue;
-		err = open_event(w, t, i);
-
-		if (err && t->on_cpus && w->places.err) { /* then all are its own */
-			leave_cpus(w, t);
-			w->places.elsewhere += flowevents_is_real_time(t->tid);
-			return open_events(w, t);
-		}
-		if (err == -ESRCH && !is_there(w, t))
-			return err;
-		/* a file that may not be looked up is "no such process", too */
-		w->refused[i] = err == -ESRCH ? -EPERM : err;
-	}
-	return 0;
-}
-
-/* Samplers first: what is counted has a stack. */
-static void begin_events(struct watch *w, struct watched *t)
-{
-	for (unsigned int i = 0; i < w->kinds; i++)
-		go_on(w, t, i);
-	for (unsigned int i = 0; i < w->kinds; i++) {
-		unsigned int events;
-		struct perfevent *e = watched_events(w, t, i, &events);
-
-		for (; events-- > 0; e++)
-			if (e->counter_fd >= 0)
-				perfevent_count_on(e);
-	}
-}
-
-static void close_thread(struct watch *w, struct watched *t)
-{
-	watchflow_detach(w, t);
-	perfring_close(&t->ring);
-	perfring_close(&t->probes);
-	close_events(t->event, w->kinds);
-	leave_cpus(w, t);
-	free(t);
-}
-
-static int attach(struct watch *w, int tid, bool own)
-{
-	struct watched *t = calloc(1, sizeof(*t));
-
-	if (!t)
-		return -ENOMEM;
-	t->tid = tid;
-	t->own = own;
-	for (unsigned int i = 0; i < w->kinds; i++)
-		t->event[i].counter_fd = t->event[i].sampler_fd = -1;
-	flowevents_init(&t->flow);
-	if (w->threads >= FEW_THREADS)
-		w->ring_bytes = MANY_BYTES;
-	read_name(w, t);
-	choose_place(w, t);
-	if (open_events(w, t)) { /* it ended meanwhile */
-		close_thread(w, t);
-		w->vanished++;
-		return 0;
-	}
-	t->alive = true;
-	t->from_ns = clock_now_ns();
-	w->thread[w->threads++] = t;
-	watchflow_attach(w, t); /* first: of what has a stack the begin is known */
-	begin_events(w, t);
-	return 0;
 }
 
 /* How late a thread of the agent wakes while it is watched as those of the process will
@@ -242,12 +47,12 @@ static void measure_wakeup(struct watch *w)
 	struct wakecost watched;
 
 	memcpy(refused, w->refused, sizeof(refused));
-	if (attach(w, (int)syscall(SYS_gettid), true) == 0 && w->threads) {
+	if (watchthread_attach(w, (int)syscall(SYS_gettid), true) == 0 && w->threads) {
 		flowevents_look_at_policies(w);
 		watched = wakecost_measure();
 		w->cost[3].counted_ns = watched.alone_ns;
 		w->cost[4].counted_ns = watched.beside_ns;
-		close_thread(w, w->thread[0]);
+		watchthread_close(w, w->thread[0]);
 		w->threads = 0;
 	}
 	memcpy(w->refused, refused, sizeof(refused));
@@ -279,12 +84,28 @@ static int look_for_threads(struct watch *w)
 		else if (tid && w->threads == WATCH_MAX_THREADS)
 			beyond++;
 		else if (tid)
-			err = attach(w, tid, false);
+			err = watchthread_attach(w, tid, false);
 	}
 	closedir(dir);
 	if (beyond > w->not_watched)
 		w->not_watched = beyond;
 	return err;
+}
+
+/* One that executes a program is none of its threads for a moment. */
+static int begin_with_threads(struct watch *w)
+{
+	int err = 0;
+
+	for (int i = 0; i < TRIES && !err && !w->threads; i++) {
+		const struct timespec until = ns_timespec(clock_now_ns() + LOOK_NS);
+
+		if (i)
+			clock_sleep_until(&until);
+		w->vanished = 0;
+		err = look_for_threads(w);
+	}
+	return !err && !w->threads ? -ESRCH : err;
 }
 
 /* Of each call that can block a few; of a word of memory the waits or the wakers. */
@@ -312,7 +133,7 @@ static void take_sample(struct watch *w, struct watched *t, unsigned int i,
 {
 	struct timeline_record call = { .call = "" };
 
-	if (t->sampled[i] >= w->stacks_each || w->stacks >= MAX_STACKS)
+	if (t->sampled[i] >= w->stacks_each || w->stacks >= WATCHTHREAD_MAX_STACKS)
 		return;
 	if (w->kind[i].is_call && !w->flow.err &&
 	    !is_wanted(w, t, w->kind[i].name, sample, &call)) {
@@ -369,7 +190,7 @@ static void take_stacks(struct watch *w)
 		take_own(w, t, &t->ring);
 		take_own(w, t, &t->probes);
 		for (unsigned int kind = 0; kind < w->kinds; kind++)
-			go_on(w, t, kind);
+			watchthread_go_on(w, t, kind);
 	}
 }
 
@@ -390,7 +211,7 @@ static void take_all(struct watch *w)
 			continue;
 		}
 		watchreport_thread(w, t);
-		close_thread(w, t);
+		watchthread_close(w, t);
 	}
 	w->threads = kept;
 	w->executed = false;
@@ -404,9 +225,9 @@ static void end_all(struct watch *w)
 	watchflow_take(w, INT64_MAX);
 	for (unsigned int i = 0; i < w->threads; i++)
 		watchreport_thread(w, w->thread[i]);
-	last = lastcloser_begin();
+	last = lastcloser_begin(true);
 	for (unsigned int i = 0; i < w->threads; i++)
-		close_thread(w, w->thread[i]);
+		watchthread_close(w, w->thread[i]);
 	w->threads = 0;
 	watchflow_end(w);
 	for (unsigned int i = 0; i < w->places.cpus; i++)
@@ -432,6 +253,7 @@ static enum hostlink_end sample_until(struct watch *w, struct options *o)
 			w->gone = true;
 			break;
 		}
+		lastcloser_close();
 		now_ns = clock_now_ns();
 		ended = hostlink_check(&o->link, now_ns);
 	}
@@ -459,7 +281,7 @@ enum exit_status watch(struct options *options, struct emit *out)
 	w.out = out;
 	w.pid = options->pid;
 	w.stacks_each = options->stacks;
-	w.ring_bytes = RING_BYTES;
+	w.ring_bytes = WATCHTHREAD_RING_BYTES;
 	perfevent_raise_descriptors();
 	watchkinds_make(&w, options);
 	w.buffer = malloc(RECORD_BYTES);
@@ -482,9 +304,7 @@ enum exit_status watch(struct options *options, struct emit *out)
 	wakecost_end();
 	watchcost_measure(&w);
 	w.from_ns = clock_now_ns();
-	err = look_for_threads(&w);
-	if (!err && !w.threads)
-		err = -ESRCH;
+	err = begin_with_threads(&w);
 	if (err)
 		return refuse_process(&w, err);
 	if (!w.flow.err)

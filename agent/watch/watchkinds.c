@@ -18,7 +18,6 @@
 static const struct perfevent_kind software_kinds[] = {
 	{ .name = "minor_fault",
 	  .config = PERF_COUNT_SW_PAGE_FAULTS_MIN,
-	  .tells_programs = true,
 	  .sampled = true },
 	/* each waits for a device: no storm of them stops an event that copies stacks */
 	{ .name = "major_fault",

@@ -96,13 +96,14 @@ static struct refusal explain(int err, bool probe)
 	}
 }
 
-static void emit_memory(struct watch *w)
+static void emit_memory(struct watch *w, bool with_name)
 {
-	char path[32];
-	char *paths[] = { path };
+	char memory[32], name[32];
+	char *paths[] = { memory, name };
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", w->pid);
-	readfile(paths, 1, w->out);
+	snprintf(memory, sizeof(memory), "/proc/%d/maps", w->pid);
+	snprintf(name, sizeof(name), "/proc/%d/comm", w->pid);
+	readfile(paths, with_name ? 2 : 1, w->out);
 }
 
 /* Code of the kernel in the process, of which there is no file: one that may not be read
@@ -172,7 +173,7 @@ void watchreport_begin(struct watch *w)
 	emit_close(w->out, ']');
 	emit_end(w->out);
 	emit_vdso(w);
-	emit_memory(w);
+	emit_memory(w, false);
 }
 
 struct perfevent *watched_events(const struct watch *w, struct watched *t,
@@ -344,16 +345,17 @@ static void emit_words(struct emit *out, const struct timeline *t)
 	emit_int(out, "other_words", t->other_words);
 }
 
-/* Its memory first, as of `looked_ns`: of another program, if one was executed since. */
+/* Its memory and its name first, as of `looked_ns`: of another program, if one was
+ * executed since. */
 void watchreport_executed(struct watch *w, struct watched *t,
 			  const struct perfsample *sample)
 {
 	/* its events have ended if the program has rights of its own */
-	struct pollfd events = { .fd = t->event[0].counter_fd };
+	struct pollfd events = { .fd = t->ring.fd };
 
 	w->executed |= t->tid != w->pid || poll(&events, 1, 0) > 0;
 	w->stacks_each += STACKS_MORE;
-	emit_memory(w);
+	emit_memory(w, true);
 	emit_begin(w->out, "executed");
 	emit_int(w->out, "tid", t->tid);
 	emit_text(w->out, "name", sample->program);

@@ -218,6 +218,23 @@ def _this_machine_alone(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def cpus_alone() -> Iterator[None]:
+    """
+    Hold the CPUs of this machine: they stay, or are the test's to take offline.
+
+    The kernel moves a thread from a CPU that goes offline, pinned or not.
+    """
+    with hold_alone("tests cpus", lambda _: None):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _cpus_stay_for_those_that_watch(request: pytest.FixtureRequest) -> None:
+    if group_of(request.node.nodeid) == "watching":
+        request.getfixturevalue("cpus_alone")
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _no_file_of_tests_leaves_anything(
     request: pytest.FixtureRequest,

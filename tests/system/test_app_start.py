@@ -247,7 +247,7 @@ def test_a_refused_start_leaves_no_file_and_an_old_one_as_it_was(
     deadline = ("--policy", "deadline", "--runtime", "2ms/10ms", "--cpus", LAST)
 
     def is_refused(path: Path) -> bool:
-        """Not while the shield of another test makes a root domain of that CPU."""
+        """Not while a shield makes a root domain of that CPU."""
         status = started(*deadline, "--json", path, "--", "true").status
         if status == 0:
             new.unlink(missing_ok=True)

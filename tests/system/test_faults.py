@@ -217,7 +217,7 @@ def memory_groups() -> Iterator[Path]:
 
 
 @pytest.fixture
-def last_cpu() -> Iterator[Path]:
+def last_cpu(cpus_alone: None) -> Iterator[Path]:
     """The switch of a CPU; it is online again afterwards, whatever ends the tests."""
     switch = Path(f"/sys/devices/system/cpu/cpu{CPUS[-1]}/online")
     if len(CPUS) < 2 or not os.access(switch, os.W_OK):

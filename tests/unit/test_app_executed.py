@@ -20,8 +20,16 @@ NEWEST = "00400000-00500000 r-xp 00000000 08:01 13 /opt/newest\n"
 
 
 def memory(text: str) -> FileLine:
+    return _file("maps", text)
+
+
+def named(name: str) -> FileLine:
+    return _file("comm", f"{name}\n")
+
+
+def _file(name: str, text: str) -> FileLine:
     content = base64.b64encode(text.encode()).decode()
-    return FileLine("/proc/17/maps", "ok", content)
+    return FileLine(f"/proc/17/{name}", "ok", content)
 
 
 def names_at(*times: int, lines: Sequence[Line], after: str) -> list[str]:
@@ -36,7 +44,7 @@ def test_the_memory_is_that_of_the_program_at_the_time() -> None:
         memory(NEW),
         watching.executed(1000),
         memory(NEWEST),
-        watching.executed(5000),
+        watching.executed(5000, name="newest"),
     ]
 
     assert names_at(999, 1000, 4999, 5000, lines=lines, after=NEWEST) == [
@@ -50,12 +58,41 @@ def test_the_program_between_two_that_nobody_looked_at_is_unknown() -> None:
         memory(NEWEST),
         watching.executed(1000),
         memory(NEWEST),
-        watching.executed(1050),
+        watching.executed(1050, name="newest"),
     ]
 
     assert names_at(999, 1001, 1050, lines=lines, after=NEWEST) == [
         *("/opt/old", "", "/opt/newest")
     ]
+
+
+def test_another_program_that_was_seen_instead_is_not_taken_for_it() -> None:
+    """A thread that nobody watched yet executed it: of that there is no line."""
+    lines: list[Line] = [
+        memory(OLD),
+        memory(NEWEST),
+        named("newest"),
+        watching.executed(1000, name="new"),
+    ]
+
+    assert names_at(999, 1001, lines=lines, after=NEWEST) == ["/opt/old", ""]
+
+
+def test_what_is_executed_after_the_watching_is_of_no_use() -> None:
+    vdso = "7ff{}0000000-7ff{}0002000 r-xp 00000000 00:00 0 [vdso]\n"
+    lib = "00600000-00700000 r-xp 00000000 08:01 20 /lib/later.so\n"
+    lines: list[Line] = [
+        memory(OLD),
+        memory(NEW + vdso.format(1, 1)),
+        watching.executed(1000),
+    ]
+    for place, later in ((1, "/lib/later.so"), (2, "")):
+        after = parse_maps(NEW + lib + vdso.format(place, place))
+
+        programs = programs_of(17, parse_maps(OLD), lines, after)
+
+        piece = programs.at(BEGAN_NS + 2000).at(0x600000)
+        assert (piece.path if piece else "") == later
 
 
 def test_the_memory_of_one_program_is_that_of_all_looks_at_it() -> None:
@@ -94,6 +131,7 @@ def test_words_name_thread_file_and_time(tid: int, name: str, said: str) -> None
     lines: list[Line] = [
         memory(OLD),
         memory(NEW),
+        named(name),
         watching.executed(1_500_000, tid=tid, name=name),
     ]
     programs = programs_of(17, parse_maps(OLD), lines, ())

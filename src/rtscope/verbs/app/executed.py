@@ -105,23 +105,54 @@ def programs_of(
     """
     sent: list[Piece] = []
     first: list[Piece] | None = None
+    name = ""
     executed: list[tuple[WatchExecuted, list[Piece]]] = []
     for line in lines:
         if isinstance(line, FileLine) and line.path == f"/proc/{pid}/maps":
-            content = content_of(line)
-            text = content if isinstance(content, bytes) else b""
-            sent = parse_maps(text.decode("utf-8", "replace"))
+            sent = parse_maps(_text(line))
             first = sent if first is None else first
+        if isinstance(line, FileLine) and line.path == f"/proc/{pid}/comm":
+            name = _text(line).removesuffix("\n")
         if isinstance(line, WatchExecuted):
-            executed.append((line, sent))
+            executed.append((line, sent if _is_of(line, sent, name) else []))
     executed.sort(key=lambda one: one[0].t_ns)
     seen = [
         [] if then[0].t_ns < one[0].looked_ns else one[1]
         for one, then in pairwise(executed)
     ] + [pieces for _, pieces in executed[-1:]]
     maps = [[*before, *(first or ())], *seen]
-    maps[-1] = [*maps[-1], *after]
+    if not executed or _is_later(executed[-1][0], maps[-1], after):
+        maps[-1] = [*maps[-1], *after]
     return Programs(pid, [MemoryMap(one) for one in maps], [one for one, _ in executed])
+
+
+def _text(line: FileLine) -> str:
+    content = content_of(line)
+    return content.decode("utf-8", "replace") if isinstance(content, bytes) else ""
+
+
+def _is_of(line: WatchExecuted, seen: Sequence[Piece], name: str) -> bool:
+    """Tell whether memory that was seen is of what was executed, not of what another
+    thread executed unseen since: that has another name, and another file."""
+    return line.name in (name, _name_of(seen))
+
+
+def _is_later(
+    line: WatchExecuted, seen: Sequence[Piece], after: Sequence[Piece]
+) -> bool:
+    """Tell whether memory is of the same program as what was seen before: the kernel
+    puts a program's code of its own elsewhere each time."""
+    if seen:
+        return _vdso(seen) == _vdso(after)
+    return line.name == _name_of(after)
+
+
+def _name_of(pieces: Sequence[Piece]) -> str:
+    return PurePosixPath(program_in(MemoryMap(pieces))).name[:15]
+
+
+def _vdso(pieces: Sequence[Piece]) -> int:
+    return next((one.start for one in pieces if one.path == "[vdso]"), 0)
 
 
 def code_in(pieces: Iterable[Piece]) -> list[tuple[int, int]]:
