@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -16,15 +17,27 @@ from rtscope.boards.parts.cache import (
     cache_dir,
     find_part,
     locked,
+    only_builder,
+    open_to_others,
     part_key,
     read_part,
     verify,
 )
 from rtscope.host.errors import BoardError
 
+PATIENCE_S = 60
+
 
 def silent(_text: str) -> None:
     pass
+
+
+def fail(text: str) -> None:
+    raise AssertionError(text)
+
+
+def never(_work: Path) -> Mapping[str, Any]:
+    raise AssertionError
 
 
 def one_file(work: Path) -> Mapping[str, Any]:
@@ -39,9 +52,6 @@ def test_the_cache_is_where_the_specification_says() -> None:
 
 
 def test_a_part_is_built_once(tmp_path: Path) -> None:
-    def never(_work: Path) -> Mapping[str, Any]:
-        raise AssertionError
-
     with locked(tmp_path, log=silent):
         part = build_part(tmp_path, "p", inputs={"x": 1}, build=one_file)
         again = build_part(tmp_path, "p", inputs={"x": 1}, build=never)
@@ -138,6 +148,64 @@ def test_a_second_builder_says_that_it_waits(tmp_path: Path) -> None:
         pass
 
     assert "waiting" in said[0]
+
+
+def test_others_build_while_one_compiles(tmp_path: Path) -> None:
+    def compiles(work: Path) -> Mapping[str, Any]:
+        with open_to_others(tmp_path), locked(tmp_path, log=fail):
+            build_part(tmp_path, "other", inputs={}, build=one_file)
+        return one_file(work)
+
+    with locked(tmp_path, log=silent), only_builder(tmp_path, "p", log=fail):
+        build_part(tmp_path, "p", inputs={}, build=compiles)
+
+    assert {part.name for part in all_parts(tmp_path)} == {"other", "p"}
+
+
+def test_who_wants_what_another_one_compiles_waits_for_it(tmp_path: Path) -> None:
+    built = threading.Event()
+    said: list[str] = []
+
+    def second() -> None:
+        with locked(tmp_path, log=silent), only_builder(tmp_path, "p", log=say):
+            build_part(tmp_path, "p", inputs={}, build=never)
+
+    def say(text: str) -> None:
+        said.append(text)
+        built.set()
+
+    def compiles(work: Path) -> Mapping[str, Any]:
+        with open_to_others(tmp_path):
+            other.start()
+            assert built.wait(PATIENCE_S)
+        return one_file(work)
+
+    other = threading.Thread(target=second)
+    with locked(tmp_path, log=silent), only_builder(tmp_path, "p", log=fail):
+        build_part(tmp_path, "p", inputs={}, build=compiles)
+    other.join(PATIENCE_S)
+
+    assert not other.is_alive()
+    assert said == ["another rtscope builds p: waiting for it"]
+
+
+def test_the_lock_is_held_again_after_a_compilation_that_failed(tmp_path: Path) -> None:
+    said: list[str] = []
+
+    class Stop(Exception):
+        pass
+
+    def stop(text: str) -> None:
+        said.append(text)
+        raise Stop
+
+    with locked(tmp_path, log=silent):
+        with pytest.raises(BoardError), open_to_others(tmp_path):
+            raise BoardError("no")
+        with pytest.raises(Stop), locked(tmp_path, log=stop):
+            pass
+
+    assert said
 
 
 @pytest.mark.parametrize("change", ["content", "mode", "more", "less"])

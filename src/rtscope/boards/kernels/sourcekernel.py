@@ -8,7 +8,6 @@ a requested setting), image, modules, device trees.
 import json
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -53,7 +52,14 @@ from rtscope.boards.kernels.tree import (
     other_version,
 )
 from rtscope.boards.parts.buildcontext import BuildContext, Notes
-from rtscope.boards.parts.cache import Part, find_part, part_key
+from rtscope.boards.parts.cache import (
+    Part,
+    find_part,
+    only_builder,
+    open_to_others,
+    part_key,
+    unfinished,
+)
 from rtscope.host.errors import KernelError, UsageError
 
 RECIPE = 5
@@ -82,7 +88,8 @@ def kernel_part(context: BuildContext, recipe: Recipe) -> Part:
     """
     Return the part with a recipe's kernel, built if it is not there.
 
-    Takes minutes on all CPUs, at low priority; the caller holds the lock of the cache.
+    Takes minutes on all CPUs, at low priority; the caller holds the lock of the cache,
+    which others have while it compiles.
     Raises KernelError with the first error and the path of the whole log.
     """
     check_board(recipe)
@@ -93,7 +100,11 @@ def kernel_part(context: BuildContext, recipe: Recipe) -> Part:
         context.log(f"building {recipe.name}: minutes to an hour, once")
         return _build(context, recipe, origin, work)
 
-    return context.build(name, _inputs(recipe, origin), make)
+    inputs = _inputs(recipe, origin)
+    if not context.may_build:
+        return context.build(name, inputs, make)
+    with only_builder(context.cache, name, log=context.log):
+        return context.build(name, inputs, make)
 
 
 def check_board(recipe: Recipe) -> None:
@@ -133,16 +144,17 @@ def check_configurations(context: BuildContext, recipes: Mapping[str, Recipe]) -
     refused = []
     for alike in _with_one_source(context, recipes):
         (_, first), *_ = alike
-        with _building(context) as work:
-            place = _place(context, first, work)
+        with unfinished(context.cache) as work:
+            name = f"{part_name(first)}-configuration"
+            place = _place(context, first, work, log_name=name)
             build.check_programs(first)
             _unpack(context, first, find_origin(context, first), place)
             count = f"{len(alike)} kernel{'s' * (len(alike) != 1)}"
             context.log(f"configuring {count} to check the settings")
-            for name, recipe in alike:
+            for called, recipe in alike:
                 shutil.rmtree(place.build, ignore_errors=True)
                 try:
-                    _resolve(replace(context, log=_unheard), recipe, place, name)
+                    _resolve(replace(context, log=_unheard), recipe, place, called)
                 except KernelError as error:
                     refused.append(str(error))
     if refused:
@@ -177,34 +189,23 @@ def unpatched_source(
     context: BuildContext, recipe: Recipe
 ) -> Iterator[tuple[Path, list[Series]]]:
     """Give the source of a recipe as it came, and its series, for as long as needed."""
-    with _building(context) as work:
+    with unfinished(context.cache) as work:
         find_origin(context, recipe).unpack(work)
         yield work / "source", series_of(recipe, work)
-
-
-@contextmanager
-def _building(context: BuildContext) -> Iterator[Path]:
-    """Give a directory in the cache, for as long as needed."""
-    parts = context.cache / "parts"
-    parts.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(dir=parts, prefix=".building-"))
-    try:
-        yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _config_part(context: BuildContext, recipe: Recipe) -> Part:
     origin = find_origin(context, recipe)
 
+    name = f"kernelconfig-{recipe.name}-{recipe.arch}"
+
     def make(work: Path) -> Notes:
-        place = _place(context, recipe, work)
+        place = _place(context, recipe, work, log_name=name)
         build.check_programs(recipe)
         _configure(context, recipe, origin, place)
         _clear(work)
         return {"compiler": "", "release": None}
 
-    name = f"kernelconfig-{recipe.name}-{recipe.arch}"
     return context.build(name, _inputs(recipe, origin), make)
 
 
@@ -238,7 +239,8 @@ def _build(context: BuildContext, recipe: Recipe, origin: Origin, work: Path) ->
     place = _place(context, recipe, work)
     compiler = build.check_machine(recipe, where=context.cache)
     version = _configure(context, recipe, origin, place)
-    build.compile_kernel(recipe, place)
+    with open_to_others(context.cache):
+        build.compile_kernel(recipe, place)
     release = build.release_of(place)
     arch = get_arch(recipe.arch)
     for path, name in (
@@ -353,10 +355,12 @@ def _names_json(symbols: Mapping[str, Symbol]) -> str:
     return json.dumps(names, sort_keys=True, separators=(",", ":"))
 
 
-def _place(context: BuildContext, recipe: Recipe, work: Path) -> build.Workplace:
+def _place(
+    context: BuildContext, recipe: Recipe, work: Path, *, log_name: str = ""
+) -> build.Workplace:
     logs = context.cache / "logs"
     logs.mkdir(parents=True, exist_ok=True)
-    log = logs / f"{part_name(recipe)}.log"
+    log = logs / f"{log_name or part_name(recipe)}.log"
     log.unlink(missing_ok=True)
     # ccache does not look at where paths are mapped to: another way, another cache.
     ccache = context.cache / f"ccache-{RECIPE}" if shutil.which("ccache") else None

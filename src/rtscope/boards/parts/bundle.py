@@ -34,6 +34,7 @@ from rtscope.boards.parts.cache import (
     named_parts,
     part_key,
     read_part,
+    unfinished,
     verify,
 )
 from rtscope.boards.parts.prepared import Prepared, assemble
@@ -158,15 +159,11 @@ def import_bundle(path: Path, *, cache: Path, log: Callable[[str], None]) -> Bun
     Raises UsageError if it cannot be read, BoardError if anything in it is not right;
     then the cache is as before.
     """
-    with locked(cache, log=log):
-        work = Path(tempfile.mkdtemp(dir=cache / "parts", prefix=".building-"))
-        try:
-            _extract(path, work)
-            contents = _read_contents(work / CONTENTS)
-            bundle = _checked(contents, work)
-            _place(work, cache)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+    with locked(cache, log=log), unfinished(cache) as work:
+        _extract(path, work)
+        contents = _read_contents(work / CONTENTS)
+        bundle = _checked(contents, work)
+        _place(work, cache)
     return bundle
 
 

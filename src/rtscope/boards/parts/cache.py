@@ -2,7 +2,8 @@
 Where built parts of virtual boards are kept, by the digest of what each is made of.
 
 A part appears in its place complete or not at all, and is never changed afterwards. One
-builder at a time: others wait. Whatever is in the cache can be deleted at any time.
+builder at a time: others wait, but not for a compilation of many minutes, unless it is
+of what they want. Whatever is in the cache can be deleted at any time.
 
 Parts of imported bundles have a directory of their own, by the digest of their
 content: a bundle names the inputs itself, so a key over them proves nothing there.
@@ -17,6 +18,7 @@ import re
 import shutil
 import stat
 import tempfile
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -99,14 +101,13 @@ def locked(cache: Path, *, log: Callable[[str], None]) -> Iterator[None]:
     A full disk in the block is a BoardError that names the cache.
     """
     _make(cache / "parts")
-    with _lock_file(cache) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            log(f"another rtscope builds in {cache}: waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
+    with _lock_file(cache / "lock") as file:
+        _take(file, log, f"another rtscope builds in {cache}: waiting for it")
         for path in (cache / "parts").glob(f"{_UNFINISHED}*"):
-            shutil.rmtree(path, ignore_errors=True)
+            _remove_abandoned(path)
+        held = cache, threading.get_ident()
+        before = _HELD.get(held)
+        _HELD[held] = file
         try:
             yield
         except (NoSpaceError, OSError) as error:
@@ -116,6 +117,92 @@ def locked(cache: Path, *, log: Callable[[str], None]) -> Iterator[None]:
                 f"no space left in {cache}: free some there, or set XDG_CACHE_HOME to "
                 "another directory; then type the command again"
             ) from error
+        finally:
+            if before is None:
+                del _HELD[held]
+            else:
+                _HELD[held] = before
+
+
+_HELD: dict[tuple[Path, int], IO[str]] = {}
+"""The lock of each cache that a thread of this process holds."""
+
+
+@contextmanager
+def open_to_others(cache: Path) -> Iterator[None]:
+    """
+    Let others build in the cache meanwhile, in a block that reads and writes no part.
+
+    The caller holds the lock of the cache, and has it again afterwards; not after
+    Ctrl-C, which ends at once.
+    """
+    file = _HELD[cache, threading.get_ident()]
+    fcntl.flock(file, fcntl.LOCK_UN)
+    try:
+        yield
+    except Exception:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        raise
+    fcntl.flock(file, fcntl.LOCK_EX)
+
+
+@contextmanager
+def only_builder(
+    cache: Path, name: str, *, log: Callable[[str], None]
+) -> Iterator[None]:
+    """
+    Keep others from building the part `name`, also while the cache is open to them.
+
+    The caller holds the lock of the cache. What is there is to be looked at in the
+    block: another one may just have built it.
+    """
+    _make(cache / "locks")
+    with _lock_file(cache / "locks" / name) as file:
+        with open_to_others(cache):  # whoever builds it will want the cache
+            _take(file, log, f"another rtscope builds {name}: waiting for it")
+        yield
+
+
+def _take(file: IO[str], log: Callable[[str], None], waiting: str) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        log(waiting)
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+@contextmanager
+def unfinished(cache: Path) -> Iterator[Path]:
+    """
+    Give a directory to build in, which goes away if it is not installed.
+
+    The caller holds the lock of the cache; others leave it alone while this process
+    lives.
+    """
+    _make(cache / "parts")
+    work = Path(tempfile.mkdtemp(dir=cache / "parts", prefix=_UNFINISHED))
+    number = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX)
+        yield work
+    finally:
+        os.close(number)
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _remove_abandoned(work: Path) -> None:
+    """Remove what a killed builder has left."""
+    try:
+        number = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        return
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:  # it compiles
+        return
+    finally:
+        os.close(number)
+    shutil.rmtree(work, ignore_errors=True)
 
 
 def part_key(inputs: object) -> str:
@@ -195,16 +282,14 @@ def build_part(
         return part
     if not may_build:
         raise NotBuiltError(f"{name} is not built")
-    work = Path(tempfile.mkdtemp(dir=cache / "parts", prefix=_UNFINISHED))
     try:
-        notes = build(work)
-        return install(cache, work, name=name, key=key, inputs=inputs, notes=notes)
+        with unfinished(cache) as work:
+            notes = build(work)
+            return install(cache, work, name=name, key=key, inputs=inputs, notes=notes)
     except OSError as error:
         if error.errno in FULL:
             raise NoSpaceError(f"no space left to build {name}") from error
         raise BoardError(f"cannot build {name}: {error}") from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def install(
@@ -277,12 +362,12 @@ def _row(path: Path) -> dict[str, Any]:
     }
 
 
-def _lock_file(cache: Path) -> IO[str]:
+def _lock_file(path: Path) -> IO[str]:
     try:
-        return (cache / "lock").open("w")
+        return path.open("w")
     except OSError as error:
         raise BoardError(
-            f"cannot write {cache / 'lock'}: {error.strerror}; make {cache} writable "
+            f"cannot write {path}: {error.strerror}; make {path.parent} writable "
             "for this user, or set XDG_CACHE_HOME to another directory"
         ) from error
 
