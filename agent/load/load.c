@@ -44,6 +44,7 @@ struct guard {
 	int status;
 	int64_t start_ns;
 	int64_t oom_kills;
+	unsigned int left; /* processes that live when it has ended by itself */
 	int64_t next_window_ns;
 	struct workers *workers;
 };
@@ -269,6 +270,13 @@ static unsigned int end_load(struct guard *g, enum hostlink_end why)
 	return proctree_end(why == HOSTLINK_SIGNAL ? GRACE_AFTER_TERM : IMPATIENT_MS);
 }
 
+static void note_living(void *context, const struct procstat *process)
+{
+	struct guard *g = context;
+
+	g->left += process->state != 'Z';
+}
+
 static void emit_end_line(struct guard *g, struct emit *out, bool asked,
 			  unsigned int killed)
 {
@@ -286,6 +294,7 @@ static void emit_end_line(struct guard *g, struct emit *out, bool asked,
 		emit_null(out, "signal");
 	emit_bool(out, "stop_requested", asked);
 	emit_int(out, "killed", killed);
+	emit_int(out, "left", g->left);
 	if (g->oom_kills < 0)
 		emit_null(out, "oom_kills");
 	else
@@ -397,6 +406,8 @@ enum exit_status load(struct options *options, struct emit *out)
 	/* one that ended by itself has left what it wanted to leave */
 	if (why != HOSTLINK_UP)
 		proctree_look(&tree, abandoned_note, &abandoned);
+	else
+		proctree_look(&tree, note_living, &g);
 	killed = end_load(&g, why);
 	abandoned_remove(&abandoned, "/dev/shm");
 	if (options->memory_limit)

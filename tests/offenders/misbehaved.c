@@ -90,6 +90,12 @@ int main(int argc, char **argv)
 		for (int i = 0; i < 4; i++)
 			pthread_create(&thread, NULL, spin, argv);
 		spin(argv);
+	} else if (!strcmp(way, "background")) {
+		if (fork() == 0) {
+			setsid();
+			real_time(50);
+			loop(10000);
+		}
 	} else if (!strcmp(way, "memory")) {
 		for (char *piece; (piece = malloc(MIB));)
 			memset(piece, 1, MIB);

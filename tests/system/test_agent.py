@@ -1,5 +1,6 @@
 """The agent on the real kernel: what it got is what was asked, and nothing is lost."""
 
+import json
 import os
 import platform
 import re
@@ -382,6 +383,17 @@ def test_a_wrong_command_line_is_refused_with_status_2(
     assert done.returncode == 2
     assert done.stdout == b""
     assert told in done.stderr.decode()
+
+
+@pytest.mark.parametrize(("words", "left"), [("sleep 60 &", 1), ("sleep 0", 0)])
+def test_the_guard_says_what_a_command_has_left_in_the_background(
+    words: str, left: int
+) -> None:
+    argv = [native_agent(), "load", "--log", "/dev/null", "--", "sh", "-c", words]
+    done = subprocess.run(argv, capture_output=True, timeout=PATIENCE_S, check=True)
+
+    end = json.loads(done.stdout.splitlines()[-1])
+    assert (end["type"], end["status"], end["left"]) == ("load_end", 0, left)
 
 
 def test_an_agent_whose_host_is_gone_ends() -> None:

@@ -120,6 +120,17 @@ def test_threads_that_never_sleep_are_ended_and_said_to_have_no_cycle(
     assert row["outcome"] != "kept"
 
 
+def test_a_program_that_goes_on_in_the_background_is_not_judged_to_be_in_time(
+    program: Path,
+) -> None:
+    done = ran("--response", "1ms", "--json", "--", program, "background")
+
+    row = json.loads(done.stdout)
+    assert (done.status, row["outcome"]) == (3, "not seen")
+    (doubt,) = row["doubts"]
+    assert doubt["says"].startswith("the program misbehaved ended by itself and left 1")
+
+
 def test_more_output_than_there_is_room_for_is_refused_and_said(program: Path) -> None:
     done = ran("--json", "--", program, "output", duration="2s")
 

@@ -78,7 +78,7 @@ def test_a_program_that_ends_early_is_named_with_what_to_type(
     for number in range(4):
         written.cycle(171, 10_000 + 1_000 * number)
     written.put(Kind.EXIT, 100_000, 171)
-    start = ProgramStart(1, 171, 0, None, False, 10**8, NONE, NONE, {})
+    start = ProgramStart(1, 171, 0, None, False, 10**8, 0, NONE, NONE, {})
     monkeypatch.setattr(appwatch, "program_uses", lambda _: ProgramUses((), {}))
     monkeypatch.setattr(appwatch, "outside_view", lambda *_, **__: None)
     monkeypatch.setattr(

@@ -87,6 +87,8 @@ class ProgramStart:
     """Whether it ran until its time was over, and was ended then."""
     lasted_ns: int
     """To a hundredth of a second; the record has it exactly."""
+    left: int
+    """Processes that its first one left behind, ended with it."""
     stdout: Output
     stderr: Output
     maps: Mapping[int, tuple[Piece, ...]]
@@ -202,6 +204,7 @@ def _start(
         signal=end.signal,
         stopped=asked,
         lasted_ns=ended_ns - begun_ns,
+        left=end.left,
         stdout=_output(booted, script.STDOUT.format(number)),
         stderr=_output(booted, script.STDERR.format(number)),
         maps=_maps(prepared, booted, number, pid),

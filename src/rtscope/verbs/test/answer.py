@@ -278,14 +278,14 @@ def brief_blocks(answer: Answer, room: Room) -> Iterator[Block]:
 
 
 def _budget_words(one: Judged) -> Words:
-    found = one.why if one.value is None else shown(one.measure, one.value)
+    found = "" if one.value is None else f" {shown(one.measure, one.value)}"
     limit = shown(one.measure, one.limit)
-    rest = f" {one.name}: {one.measure.what} {found}, {limit} allowed"
-    places = places_of(one)
+    rest = f" {one.name}: {one.measure.what}{found}, {limit} allowed"
+    why = one.why if one.value is None else places_of(one)
     return Words(
         (
             (one.outcome.value.upper(), TONES[one.outcome]),
-            f"{rest}{places and f': {places}'}",
+            f"{rest}{why and f': {why}'}",
         )
     )
 
@@ -391,10 +391,15 @@ def _unseen(one: SeenStart, *, judged: bool) -> Iterator[Block]:
             "limit",
         )
     if not one.outside.threads:
-        yield ("No thread had a whole cycle in the time that is judged.", "limit")
+        yield (_NO_CYCLE, "limit")
     elif not judged:
         yield (_JUDGE_THEM, "limit")
 
+
+_NO_CYCLE = (
+    "No thread had a whole cycle in the time that is judged: it begins when something "
+    "wakes a thread, and ends where the thread waits again."
+)
 
 _JUDGE_THEM = (
     "Only real-time threads are judged, and those that a test file names: add --policy "

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import PurePosixPath
 from typing import Any
 
 from rtscope.boards.recording.programseen import outside_starts
 from rtscope.boards.runs.program import Output, ProgramStart
+from rtscope.host.units import NS_PER_S
 from rtscope.programs.outside.wakeups import Reader
 from rtscope.record.caveats.catalogue import Caveat, Effect, kind_of
 from rtscope.verbs.test.file import ProgramTest
@@ -70,7 +72,7 @@ def seen_starts(test: ProgramTest, ran: Ran, reader: Reader) -> Iterator[SeenSta
             start=one.start.number,
             starts=len(ran.run.starts),
             outside=one.outside,
-            doubts=doubts,
+            doubts=(*doubts, *_left(boot.job.program.command[0], one.start)),
             hidden=one.hidden,
             stacks=named_stacks(
                 boot.job.program,
@@ -78,6 +80,17 @@ def seen_starts(test: ProgramTest, ran: Ran, reader: Reader) -> Iterator[SeenSta
                 judged_threads(test, one.outside),
                 one.start.maps,
             ),
+        )
+
+
+def _left(command: str, start: ProgramStart) -> Iterator[str]:
+    """Yield that a program went on in the background, and was ended."""
+    if start.left and not start.stopped:
+        others = "1 process" if start.left == 1 else f"{start.left:,} processes"
+        yield (
+            f"the program {PurePosixPath(command).name} ended by itself and left {others}, ended "
+            f"{start.lasted_ns / NS_PER_S:.2f} virtual s after its start: have it stay "
+            "in the foreground"
         )
 
 
