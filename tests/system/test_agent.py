@@ -389,7 +389,7 @@ def test_a_wrong_command_line_is_refused_with_status_2(
 def test_the_guard_says_what_a_command_has_left_in_the_background(
     words: str, left: int
 ) -> None:
-    argv = [native_agent(), "load", "--log", "/dev/null", "--", "sh", "-c", words]
+    argv = (native_agent(), "load", "--log", "/dev/null", "--", "sh", "-c", words)
     done = subprocess.run(argv, capture_output=True, timeout=PATIENCE_S, check=True)
 
     end = json.loads(done.stdout.splitlines()[-1])

@@ -168,6 +168,27 @@ def test_a_command_is_one_line_however_long() -> None:
     assert printed([Words((long,), fit="whole")], width=40) == f"{long}\n"
 
 
+@pytest.mark.parametrize("gap", [1, 2])
+def test_a_long_name_is_cut_and_no_number_beside_it(gap: int) -> None:
+    rows = [["n" * 60, "1,234", "5,678,901"], ["short", "1", "2"]]
+    made = table(("thread",), ("worst", "instructions"), rows, gap=gap)
+
+    first, long, short = printed([made], width=40).splitlines()
+
+    assert first.split() == ["thread", "worst", "instructions"]
+    assert long.endswith("5,678,901")
+    assert long.split()[0].endswith("…")
+    assert long.split()[1] == "1,234"
+    assert short.split() == ["short", "1", "2"]
+    assert max(map(len, (first, long, short))) == 40
+
+
+def test_a_table_that_fits_is_as_wide_as_its_cells() -> None:
+    made = table(("thread",), ("worst",), [["loop", "1,234"]])
+
+    assert printed([made], width=40).splitlines()[1] == "loop    1,234"
+
+
 def test_what_fits_loses_sentences_then_blank_lines_then_rows() -> None:
     console = Console(file=io.StringIO(), width=80, color_system=None)
     with console.capture() as captured:

@@ -13,6 +13,7 @@ from rich.console import Console
 from fakes.programrecords import ALL, Written, file_of
 from rtscope.boards.runs.identity import BoardIdentity
 from rtscope.host.errors import RecordError
+from rtscope.present.render.fitted import LINES, print_fitted
 from rtscope.present.render.markdown import render_document
 from rtscope.present.render.terminal import print_blocks
 from rtscope.programs.naming import NamedFrame, NamedStack, Origin
@@ -25,6 +26,7 @@ from rtscope.verbs.test.answer import (
     Answer,
     answer_blocks,
     answer_document,
+    brief_blocks,
     cycle_words,
 )
 from rtscope.verbs.test.baseline import (
@@ -333,6 +335,30 @@ def test_a_baseline_whose_cycles_lack_a_figure_is_refused(tmp_path: Path) -> Non
 
 
 # --- the answer -----------------------------------------------------------------------
+
+
+def test_of_many_threads_one_look_has_the_worst() -> None:
+    written = Written()
+    for number in range(60):
+        written.thread(LOOP + number, f"loop{number}")
+        for cycle in range(3):
+            work = 10_000 + 100 * (number * 7 % 60)
+            written.cycle(LOOP + number, 10_000 + 1_000 * cycle, work=work)
+    record = parse_program_record(file_of(written.records, kinds=ALL))
+    many = replace(seen(), outside=outside_of(record))
+    answer = answered(BudgetTable(), many)
+    console = Console(file=io.StringIO(), width=80, color_system=None)
+
+    with console.capture() as captured:
+        print_fitted(lambda room: brief_blocks(answer, room), console)
+
+    lines = captured.get().splitlines()
+    assert len(lines) <= LINES
+    shown = [int(x.split()[0][4:]) for x in lines if re.match(r"loop\d+ +\d", x)]
+    left_out = next(int(x.split()[1]) for x in lines if x.endswith("more: -v"))
+    assert len(shown) + left_out == 60
+    by_work = sorted(range(60), key=lambda number: -(number * 7 % 60))
+    assert sorted(shown) == sorted(by_work[: len(shown)])
 
 
 def answered(budget: BudgetTable, one: SeenStart) -> Answer:

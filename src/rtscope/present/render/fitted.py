@@ -12,7 +12,12 @@ from dataclasses import dataclass, replace
 from rich.console import Console, RenderableType
 
 from rtscope.present.document import Block, Words
-from rtscope.present.render.terminal import is_whole, print_parts, rendered
+from rtscope.present.render.terminal import (
+    is_whole,
+    print_parts,
+    rendered,
+    with_whole_numbers,
+)
 
 LINES = 22
 """A terminal of 24 lines then still shows the command, and the next prompt."""
@@ -46,7 +51,11 @@ def print_fitted(compose: Compose, console: Console, *, lines: int = LINES) -> N
     width = min(console.width, COLUMNS)
     parts: list[RenderableType] = []
     for room in _rooms(width):
-        blocks = (one for one in compose(room) if room.blanks or one != "")
+        blocks = (
+            with_whole_numbers(one, width)
+            for one in compose(room)
+            if room.blanks or one != ""
+        )
         parts = [part for block in blocks for part in rendered(block)]
         height = 0
         for part in parts:

@@ -6,8 +6,10 @@ is passed as `Text`: rich takes nothing in it for markup.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from rich import table as rich_table
+from rich.cells import cell_len
 from rich.console import Console, OverflowMethod, RenderableType
 from rich.padding import Padding
 from rich.segment import Segment, Segments
@@ -50,6 +52,9 @@ EFFECTS: Mapping[Effect, Weight] = {
     Effect.NOTE: "",
 }
 
+FEWEST_OF_A_NAME = 6
+"""Characters by which it is still known."""
+
 _LINES: Mapping[Fit, OverflowMethod] = {"cut": "ellipsis", "whole": "ignore"}
 
 
@@ -57,8 +62,9 @@ def print_blocks(
     blocks: Iterable[Block], console: Console, *, width: int | None = None
 ) -> None:
     """Print blocks, each in lines of at most `width` characters."""
+    room = console.width if width is None else min(width, console.width)
     for block in blocks:
-        print_parts(rendered(block), console, width=width)
+        print_parts(rendered(with_whole_numbers(block, room)), console, width=width)
 
 
 def print_parts(
@@ -182,6 +188,40 @@ def _table(table: Table) -> rich_table.Table:
     for row in table.rows:
         made.add_row(*map(_text, row))
     return made
+
+
+def with_whole_numbers(block: Block, width: int) -> Block:
+    """Cut the longest name of a table that is too wide, and no number beside it."""
+    if not isinstance(block, Table) or block.fills or not block.rows:
+        return block
+    widths = _widths(block)
+    names = [
+        number
+        for number, column in enumerate(block.columns)
+        if not column.right and column.fit == "cut" and column.width is None
+    ]
+    beyond = sum(widths) + block.gap * (len(widths) - 1) + block.indent - width
+    if beyond <= 0 or not names:
+        return block
+    longest = max(names, key=lambda number: widths[number])
+    room = widths[longest] - beyond
+    if room < FEWEST_OF_A_NAME:
+        return block
+    columns = list(block.columns)
+    columns[longest] = replace(columns[longest], width=room)
+    return replace(block, columns=tuple(columns))
+
+
+def _widths(block: Table) -> list[int]:
+    """Return how wide each column is that nothing cuts."""
+    return [
+        column.width or max(column.least or 1, cell_len(column.heading), *cells)
+        for column, *cells in zip(
+            block.columns,
+            *([_text(cell).cell_len for cell in row] for row in block.rows),
+            strict=True,
+        )
+    ]
 
 
 def _notes(block: Notes) -> Iterator[RenderableType]:

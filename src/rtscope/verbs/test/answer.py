@@ -1,5 +1,6 @@
 """The answer of a test: its sentence, tables and the worst cycle, for people. Pure."""
 
+import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -266,7 +267,7 @@ def brief_blocks(answer: Answer, room: Room) -> Iterator[Block]:
     for one in answer.tested[: room.rows]:
         if len(answer.tested) > 1:
             yield (one.name, "strong")
-        yield from _thread_blocks(answer.test, one, NARROW)
+        yield from _thread_blocks(answer.test, one, NARROW, most=room.rows)
     yield from rows_left_out(len(answer.tested) - room.rows)
     yield ""
     yield from worst_blocks(answer)
@@ -341,17 +342,28 @@ def headline_blocks(answer: Answer) -> Iterator[Block]:
 
 
 def _thread_blocks(
-    test: ProgramTest, one: SeenStart, *tables: Sequence[str]
+    test: ProgramTest, one: SeenStart, *tables: Sequence[str], most: int | None = None
 ) -> Iterator[Block]:
-    """Yield the judged threads of a start, times in virtual us, and what is unseen."""
-    rows = [_cells(thread, one) for thread in judged_threads(test, one.outside)]
+    """Yield the judged threads of a start, times in virtual us, and what is unseen; of
+    more than `most` those with the worst responses."""
+    judged = judged_threads(test, one.outside)
+    shown_ones = judged
+    if most is not None and len(judged) > most:
+        worst = heapq.nlargest(most, judged, key=_worst_response_ns)
+        shown_ones = tuple(thread for thread in judged if thread in worst)
+    rows = [_cells(thread, one) for thread in shown_ones]
     for number, columns in enumerate(tables if rows else ()):
         names = sum(name in ("thread", "prio") for name in columns)
         cells = [[row[name] for name in columns] for row in rows]
         if number:
             yield ""
         yield table(columns[:names], columns[names:], cells)
+    yield from rows_left_out(len(judged) - len(rows))
     yield from _unseen(one, judged=bool(rows))
+
+
+def _worst_response_ns(thread: OutsideThread) -> int:
+    return max((cycle.response_ns for cycle in thread.cycles), default=-1)
 
 
 def _cells(thread: OutsideThread, one: SeenStart) -> Mapping[str, str]:

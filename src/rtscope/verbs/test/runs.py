@@ -86,9 +86,10 @@ def seen_starts(test: ProgramTest, ran: Ran, reader: Reader) -> Iterator[SeenSta
 def _left(command: str, start: ProgramStart) -> Iterator[str]:
     """Yield that a program went on in the background, and was ended."""
     if start.left and not start.stopped:
+        name = PurePosixPath(command).name
         others = "1 process" if start.left == 1 else f"{start.left:,} processes"
         yield (
-            f"the program {PurePosixPath(command).name} ended by itself and left {others}, ended "
+            f"the program {name} ended by itself and left {others}, ended "
             f"{start.lasted_ns / NS_PER_S:.2f} virtual s after its start: have it stay "
             "in the foreground"
         )
