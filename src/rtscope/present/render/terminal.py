@@ -191,14 +191,17 @@ def _table(table: Table) -> rich_table.Table:
 
 
 def with_whole_numbers(block: Block, width: int) -> Block:
-    """Cut the longest name of a table that is too wide, and no number beside it."""
+    """Cut the longest name of a table that is too wide, and no number beside it; where
+    words wrap, they give way instead."""
     if not isinstance(block, Table) or block.fills or not block.rows:
+        return block
+    if any(column.fit != "cut" for column in block.columns):
         return block
     widths = _widths(block)
     names = [
         number
         for number, column in enumerate(block.columns)
-        if not column.right and column.fit == "cut" and column.width is None
+        if not column.right and column.width is None
     ]
     beyond = sum(widths) + block.gap * (len(widths) - 1) + block.indent - width
     if beyond <= 0 or not names:
