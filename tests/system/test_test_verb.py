@@ -26,7 +26,7 @@ PATIENCE_S = 900.0
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dynamic program, so that it needs the libraries of this computer."""
     out = tmp_path_factory.mktemp("program") / "misbehaved"
-    subprocess.run(["gcc", "-O1", "-pthread", "-o", out, SOURCE], check=True)
+    subprocess.run(["gcc", "-O1", "-g", "-pthread", "-o", out, SOURCE], check=True)
     return out
 
 
@@ -91,7 +91,7 @@ def test_a_program_that_ends_well_is_judged_by_what_it_did(asked: Asked) -> None
 @pytest.mark.parametrize(
     ("way", "said"),
     [
-        ("crash", "by signal 11; it printed: before the crash"),
+        ("crash", "by signal 11 in main misbehaved.c:82; it printed: before the crash"),
         ("fail", "with status 4; it printed: no such device"),
         ("end", "with status 0, before its warm-up of 100ms was over"),
         ("memory", "out of its memory"),

@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from signal import SIGKILL
+from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTRAP
 
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import ProgramView, Recording
+from rtscope.boards.recording.crash import crash_place
 from rtscope.boards.runs import programscript as script
 from rtscope.boards.runs.boot import Booted, boot, in_steps
 from rtscope.boards.runs.diagnosis import oom_kills
@@ -46,6 +47,9 @@ SHOWN_CHARACTERS = 400
 """Of the output of a program that failed, in a message."""
 
 _UPTIME = re.compile(r"([0-9]{1,9})\.([0-9]{2})")
+FAULTS = frozenset({SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV})
+"""Signals by which the kernel ends what executes something impossible."""
+
 _NS_PER_HUNDREDTH = NS_PER_S // 100
 
 
@@ -212,6 +216,15 @@ def _start(
         about=_about(prepared, booted, script.ABOUT.format(number)),
     )
     if problem := _problem(start):
+        if start.signal in FAULTS:
+            place = crash_place(
+                job.program,
+                booted.text("kernel.log"),
+                arch=prepared.board.arch,
+                from_ns=begun_ns,
+                to_ns=ended_ns,
+            )
+            problem += place and f" in {place}"
         raise BoardError(_failure(prepared, job, booted, number, problem))
     return start
 
