@@ -214,23 +214,23 @@ def test_a_script_runs_by_the_interpreter_of_the_tree(
 
 
 @pytest.mark.parametrize(
-    ("first", "package"),
+    ("first", "said"),
     [
-        (b"#!/usr/bin/python3\n", "python3-minimal"),
-        (b"#!/usr/bin/env perl", "perl-base"),
-        (b"#!\n", "python3-minimal"),
-        (b"#!/usr/bin/env\n", "coreutils"),
-        (b"#!/opt/\xff\xfe", ""),
+        (b"#!/usr/bin/python3\n", "--package python3-minimal"),
+        (b"#!/usr/bin/env perl", "--package perl-base"),
+        (b"#!\n", "--package python3-minimal"),
+        (b"#!/usr/bin/env\n", "--package coreutils"),
+        (b"#!/opt/\xff\xfe", ": give the board its file"),
     ],
 )
 def test_a_script_without_its_interpreter_names_a_package(
-    arch: Arch, tmp_path: Path, first: bytes, package: str
+    arch: Arch, tmp_path: Path, first: bytes, said: str
 ) -> None:
     script = tmp_path / "run"
     script.write_bytes(first)
     script.chmod(0o755)
 
-    with pytest.raises(UsageError, match=f"is a script for .*--package {package}"):
+    with pytest.raises(UsageError, match=f"is a script for .*{said}"):
         program_of([str(script)], arch, tree=tree())
 
 

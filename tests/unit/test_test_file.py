@@ -120,6 +120,15 @@ def test_what_is_written_is_read_again() -> None:
         ("[program]\npolicy = 'rr'", "rr needs a priority: add t.toml: [program] pri"),
         ("[program]\npriority = 9", "[program] priority: 9 is of no policy: add"),
         ("[program]\npriority = 100", "[program] priority: 100: write 1 to 99"),
+        (
+            "[program]\ncommand = ['./a', '{B}']\nvalues = {A = '1'}",
+            "[program] values: A: neither the command nor a variable of its "
+            "environment has {A}",
+        ),
+        (
+            "[program]\ncommand = ['./a']\n[search.vary]\nA = '0..9'",
+            "[search] vary: A: neither the command",
+        ),
         ("[board]\nboard = 'pv'", "[board] board: no such board: 'pv'"),
         ("[board]\ncpus = '0-9'", "[board] cpus: 0-9: pc has the CPUs 0-1"),
         ("[board]\nseed = [1, 1]", "1 occurs twice"),

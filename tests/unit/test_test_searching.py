@@ -183,7 +183,10 @@ def test_the_document_has_every_trial_and_how_the_worst_grew() -> None:
 def test_a_test_file_has_phases_values_and_what_is_varied() -> None:
     test = program_test_of(
         {
-            "program": {"command": ["./p"], "phase": {"2": "120us/1ms", "3": "0/8ms"}},
+            "program": {
+                "command": ["./p", "{LATE_US}"],
+                "phase": {"2": "120us/1ms", "3": "0/8ms"},
+            },
             "search": {"vary": {"LATE_US": "0..500"}},
         },
         source="t.toml",

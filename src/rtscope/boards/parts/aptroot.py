@@ -174,7 +174,18 @@ def resolve(
     config = _prepare(root, arch, suite=suite)
     exact = [_newest(config, name, suite=suite) for name in names]
     verb = ("install", "-y") if dependencies else ("download",)
-    printed = _apt(config, "apt-get", *verb, "--print-uris", "-qq", *exact)
+    try:
+        printed = _apt(config, "apt-get", *verb, "--print-uris", "-qq", *exact)
+    except NoSpaceError:
+        raise
+    except BoardError as error:
+        lacking = re.findall(r"Unable to locate package (\S+)", str(error))
+        if not lacking:
+            raise
+        raise BoardError(
+            f"Debian ({suite}, {arch}) has no package {', '.join(lacking)}: look "
+            "for its name with apt-cache search"
+        ) from error
     packages = parse_printed(printed)
     if not packages:
         raise BoardError(f"apt named no packages for {', '.join(exact)}")

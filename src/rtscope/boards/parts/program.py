@@ -164,11 +164,15 @@ def _interpreter(place: str, content: bytes, tree: ProgramTree) -> list[str]:
         name = PurePosixPath(words[0]).name if words else ""
     inside = words[0] if words and tree.file(words[0]) else _in_path(name, tree)
     if not name or inside is None:
-        package = PACKAGES.get(name) or name or "python3-minimal"
+        package = PACKAGES.get(name) or ("" if name else "python3-minimal")
+        add = (
+            f'add its package: packages = ["{package}"], or --package {package}'
+            if package
+            else "give the board its file (--files, --root), or name its package"
+        )
         raise UsageError(
-            f"/{place} is a script for {name or 'no interpreter'}, which the board "
-            f'does not have: add its package: packages = ["{package}"], or --package '
-            f"{package}"
+            f"/{place} is a script for {words[0] if words else 'no interpreter'}, "
+            f"which the board does not have: {add}"
         )
     return [f"/{tree.real(inside)}", *words[1:]]
 

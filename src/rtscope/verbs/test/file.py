@@ -359,6 +359,15 @@ def _checked(test: ProgramTest, at: At) -> ProgramTest:
             f"{at('load', 'names')}: custom: a test has no command for it; name a load "
             "of rtscope, or of stress-ng, such as stress-ng:fork"
         )
+    filled = (*test.command, *test.environment.values())
+    for key, names in (("program", test.value_of), ("search", test.vary)):
+        for name in names if test.command else ():
+            if not any(f"{{{name}}}" in one for one in filled):
+                where = at(key, "values" if key == "program" else "vary")
+                raise UsageError(
+                    f"{where}: {name}: neither the command nor a variable of its "
+                    f"environment has {{{name}}}: write it where the value is to be"
+                )
     return test
 
 
