@@ -128,7 +128,7 @@ def test_a_program_that_goes_on_in_the_background_is_not_judged_to_be_in_time(
     row = json.loads(done.stdout)
     assert (done.status, row["outcome"]) == (3, "not seen")
     (doubt,) = row["doubts"]
-    assert doubt["says"].startswith("the program misbehaved ended by itself and left 1")
+    assert doubt["says"].startswith("the program misbehaved ended within ")
 
 
 def test_more_output_than_there_is_room_for_is_refused_and_said(program: Path) -> None:

@@ -7,6 +7,7 @@ The files of a user's program: its code, its stacks, its calls of the kernel.
     memorymap.py          which file is where in it
     naming.py             functions of a stack, and whose code they are
     stackwords.py         the same as words
+    ends.py               how it ended, as words
     packages.py           packages with the debug information that a file lacks
     probes.py             functions that are watched
     outside/              a program as the plugin of a virtual board saw it

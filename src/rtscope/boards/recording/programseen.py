@@ -19,6 +19,7 @@ from rtscope.boards.runs.programscript import ProgramJob
 from rtscope.host.errors import BoardError, ContractError
 from rtscope.host.process import Progress
 from rtscope.host.units import NS_PER_MS, exact_duration
+from rtscope.programs.ends import left_words
 from rtscope.programs.outside.cycles import outside_of
 from rtscope.programs.outside.file import parse_program_record
 from rtscope.programs.outside.model import Outside
@@ -126,9 +127,11 @@ def _refuse_short(
     lived_ns = outside.lived_ns
     if start.stopped or lived_ns is None or lived_ns > job.warmup_ns:
         return
+    left = left_words(start.left)
     raise BoardError(
         f"{run.identity.board}: {title} ended {lived_ns / NS_PER_MS:.3f} virtual ms "
         f"after its start, with status 0, before its warm-up of "
-        f"{exact_duration(job.warmup_ns)} was over: let it run longer"
+        f"{exact_duration(job.warmup_ns)} was over"
+        f"{f', and {left}' if left else ': let it run longer'}"
         f"{printed(start.stderr, start.stdout)}"
     )

@@ -39,6 +39,7 @@ from rtscope.machine.reader import text_of
 from rtscope.measure.assemble import caveats_from_load
 from rtscope.measure.loadproof import LoadProof
 from rtscope.measure.loads import get_load
+from rtscope.programs.ends import end_words
 from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.programs.memorymap import parse_maps
 from rtscope.record.caveats.catalogue import Caveat, make
@@ -238,11 +239,9 @@ def _problem(start: ProgramStart) -> str:
     if start.stopped:
         return ""
     lasted = f"after {start.lasted_ns / NS_PER_S:.2f} virtual s"
-    if start.signal is not None:
-        return f"ended {lasted}, by signal {start.signal}"
-    if start.status:
-        return f"ended {lasted}, with status {start.status}"
-    return ""
+    if start.signal is None and not start.status:
+        return ""
+    return f"ended {lasted}, {end_words(start.status, start.signal)}"
 
 
 def _failure(

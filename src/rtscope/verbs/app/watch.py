@@ -29,6 +29,7 @@ from rtscope.machine.target.agentreader import AgentReader
 from rtscope.machine.target.stream import answer_of, wait_any
 from rtscope.machine.tasks.listing import make_listing, read_surroundings
 from rtscope.machine.tasks.model import Listing, Thread, ThreadKind
+from rtscope.programs.ends import end_words, left_words
 from rtscope.programs.images import Images, MadeFiles, Probe, probes_in
 from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.programs.memorymap import MemoryMap, parse_maps
@@ -313,12 +314,16 @@ PRINTED_CHARACTERS = 500
 
 
 def _early_end(program: str, end: LoadEnd) -> str:
-    how = f"by signal {end.signal}" if end.signal else f"with status {end.status}"
+    how = end_words(end.status, end.signal)
     ended = f"{program} ended before it could be watched, {how}"
+    if end.left:
+        ended += f", and {left_words(end.left)}"
     lines = [printable(one) for one in end.errors.splitlines() if one.strip()]
     printed = " | ".join(lines[-PRINTED_LINES:])[-PRINTED_CHARACTERS:]
     if printed:
         return f"{ended}; it printed: {printed}"
+    if end.left:
+        return ended
     return (
         f"{ended}; it printed no error: run it by itself to see why, or watch it "
         "earlier: --settle 100ms"

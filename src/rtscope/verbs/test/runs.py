@@ -8,6 +8,7 @@ from typing import Any
 from rtscope.boards.recording.programseen import outside_starts
 from rtscope.boards.runs.program import Output, ProgramStart
 from rtscope.host.units import NS_PER_S
+from rtscope.programs.ends import left_words
 from rtscope.programs.outside.wakeups import Reader
 from rtscope.record.caveats.catalogue import Caveat, Effect, kind_of
 from rtscope.verbs.test.file import ProgramTest
@@ -86,12 +87,9 @@ def seen_starts(test: ProgramTest, ran: Ran, reader: Reader) -> Iterator[SeenSta
 def _left(command: str, start: ProgramStart) -> Iterator[str]:
     """Yield that a program went on in the background, and was ended."""
     if start.left and not start.stopped:
-        name = PurePosixPath(command).name
-        others = "1 process" if start.left == 1 else f"{start.left:,} processes"
         yield (
-            f"the program {name} ended by itself and left {others}, ended "
-            f"{start.lasted_ns / NS_PER_S:.2f} virtual s after its start: have it stay "
-            "in the foreground"
+            f"the program {PurePosixPath(command).name} ended within "
+            f"{start.lasted_ns / NS_PER_S:.2f} virtual s and {left_words(start.left)}"
         )
 
 
