@@ -250,6 +250,15 @@ def test_a_rest_that_differs_by_some_ns_each_time_has_the_period_of_the_loop() -
     assert (found.period.missed, len(found.cycles)) == (0, 399)
 
 
+def test_two_timers_that_are_as_far_apart_each_time_are_not_a_period_apart() -> None:
+    runs = [run(n * 10 * MS + off) for n in range(1, 40) for off in (0, 4 * MS - 5_000)]
+    found = cycles(runs)
+
+    assert found.period is not None
+    assert (found.period.period_ns, found.period.basis) == (10 * MS, Basis.TIME)
+    assert found.period.missed == 0
+
+
 def test_a_time_near_the_grid_stands_for_no_period_that_has_one() -> None:
     at = [*range(MS, 100 * MS, MS), 50 * MS + 9_000, 150 * MS + 400_000]
     found = cycles([run(due, armed=due - MS + 120) for due in sorted(at)])

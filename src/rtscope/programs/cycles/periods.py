@@ -268,7 +268,11 @@ def _on_a_grid(
         if over_ns > 0 and number >= wanted:
             is_each = _are_near(_intervals(runs, absolute), over_ns / step)
             period_ns = round(over_ns / step) if is_each else over_ns
-            return period_ns, _of_one_phase(runs, absolute, period_ns)
+            members = _of_one_phase(runs, absolute, period_ns)
+            # Two timers are as far apart in each period: that is none.
+            lasted_ns = runs[absolute[-1]].due_ns - runs[absolute[0]].due_ns
+            if len(members) * MOST_PERIODS * period_ns >= lasted_ns:
+                return period_ns, members
     return 0, ()
 
 
