@@ -175,6 +175,7 @@ def cycles_of(
     groups = list(_groups(serving, found))
     if found is not None and _serves_others(groups, found):
         found, groups = None, list(_groups(serving, None))
+    groups = [_until_it_waits(group) for group in groups]
     whole = [group for group in groups if not _is_cut(group)]
     cycles = tuple(map(_cycle, whole))
     kept = tuple(one for one in cycles if one.begin_ns >= from_ns)
@@ -270,6 +271,20 @@ def _groups(runs: Sequence[Run], found: Beginnings | None) -> Iterator[list[Run]
             group.append(run)
     if group:
         yield group
+
+
+def _until_it_waits(group: list[Run]) -> list[Run]:
+    """
+    Return the runs until the thread waits for its next cycle.
+
+    That is where it slept before a timer began this one: who wakes it there then wants
+    something else.
+    """
+    first = group[0]
+    if not (first.due_ns and first.wait):
+        return group
+    again = (at for at, run in enumerate(group) if at and run.wait == first.wait)
+    return group[: next(again, len(group))]
 
 
 def _is_of_another_timer(run: Run, before: Run) -> bool:
