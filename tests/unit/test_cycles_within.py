@@ -97,6 +97,31 @@ def test_events_that_were_lost_before_it_are_so_for_its_first_part() -> None:
     assert runs[5].flags == NO_SLEEP
 
 
+def test_a_time_that_it_waits_for_twice_begins_one_cycle() -> None:
+    """It has served another when its time had come, and then goes on at once."""
+    runs = loop()
+    first = runs[4]
+    again_ns = first.out_ns + 15 * US
+    runs.insert(
+        5,
+        replace(
+            first,
+            armed_ns=first.out_ns,
+            woken_ns=again_ns,
+            in_ns=again_ns,
+            out_ns=again_ns + 300 * US,
+            flags=NO_SLEEP,
+        ),
+    )
+    made = cycles_of(runs)
+
+    assert made is not None
+    assert made.period is not None
+    assert (len(made.cycles), made.period.missed) == (20, 0)
+    assert made.cycles[4].response_ns == (220 + 15 + 300) * US
+    assert made.cycles[4].waits == 0
+
+
 # --- who wakes a thread where it waits for its next cycle -----------------------------
 
 EVENT_LOOP, REPLY = 1 * 256, 2 * 256

@@ -300,13 +300,14 @@ def _is_cut(group: Sequence[Run]) -> bool:
 
 def _cycle(group: Sequence[Run]) -> Cycle:
     first = group[0]
+    waited = [run for run in group[1:] if not run.flags & NO_SLEEP]
     return Cycle(
         begin_ns=first.begin_ns,
         in_ns=first.in_ns,
         end_ns=group[-1].out_ns,
         ran_ns=sum(run.ran_ns for run in group),
-        waits=len(group) - 1,
-        timed_waits=sum(run.due_ns > 0 for run in group[1:]),
+        waits=len(waited),
+        timed_waits=sum(run.due_ns > 0 for run in waited),
         preempted=sum(run.preempted for run in group),
         slept=not first.flags & NO_SLEEP,
         timed=first.due_ns > 0,
