@@ -17,6 +17,7 @@ from rtscope.programs.cycles.threadruns import (
 )
 from rtscope.stats.summary import buckets_of, summarize_samples
 from rtscope.verbs.app.cycles import ThreadCycles, cycles_of, without
+from rtscope.verbs.app.cycletables import cycle_words
 
 MS = 1_000_000
 TID = 7
@@ -214,6 +215,19 @@ def test_a_sleep_for_an_interval_has_no_time_to_miss(flag: int) -> None:
     assert found.period.drift_ns_per_s > 0
     assert len(found.cycles) == len(WORK)
     assert found.response.max_ns == 90 + max(WORK)
+
+
+@pytest.mark.parametrize(("number", "few"), [(1, True), (4, True), (5, False)])
+def test_too_few_cycles_are_of_no_basis(number: int, *, few: bool) -> None:
+    # poll(due - now()) asks for an interval as well: only its spread tells them apart
+    found = cycles(relative(2 * MS, [n * n * 90_000 for n in range(number)]))
+
+    assert len(found.cycles) == number
+    assert found.period is None
+    assert (found.too_few, found.sleeps_for_intervals) == (few, not few)
+    words = cycle_words(found)
+    assert words.endswith("too few to find a period") is few
+    assert ("nothing is due" in words) is not few
 
 
 def seldom(usual_ns: int, late_ns: int, number: int = 200) -> list[int]:

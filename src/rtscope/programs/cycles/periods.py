@@ -386,7 +386,7 @@ def _after_sleeps(runs: Sequence[Run], due: Sequence[int]) -> Beginnings | None:
         if runs[index].flags & RELATIVE
         or abs(_request_ns(runs[index]) - middle_ns) <= SAME_SHARE * middle_ns
     ]
-    if len(slept) < max(FEWEST, SLEEPS_SHARE * len(runs)):
+    if len(slept) <= FEWEST or len(slept) < SLEEPS_SHARE * len(runs):
         return None
     return Beginnings(None, Basis.INTERVAL, frozenset(slept))
 

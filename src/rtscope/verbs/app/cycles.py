@@ -144,6 +144,12 @@ class ThreadCycles:
     response: Summary
 
     @property
+    def too_few(self) -> bool:
+        """Whether there are too few to find a period, which may be there."""
+        no_period = self.period is None and not self.sleeps_for_intervals
+        return no_period and len(self.cycles) + self.cut <= FEWEST
+
+    @property
     def worst(self) -> Cycle:
         """The longest; of equal ones the first."""
         return max(self.cycles, key=lambda one: one.response_ns)
