@@ -146,8 +146,8 @@ def _unseen(
             yield Unseen((_ID,), what, cause, "give its period: --period 5ms")
         elif thread.period is not None and thread.period.unsure:
             cause = (
-                f"{thread.period.unsure:,} cycles of a thread ended after the next was "
-                "due, if other wake-ups are a part of them"
+                f"{plural(thread.period.unsure, 'cycle')} of a thread ended after the "
+                "next was due, if other wake-ups are a part of them"
             )
             yield Unseen(
                 (_ID,), what, cause, "judge the time of a cycle: --response 5ms"
