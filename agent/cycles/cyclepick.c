@@ -66,6 +66,13 @@ void cyclepick_format(struct cyclepick *p, const char *name, const char *text)
 		p->now = field_of(text, "now");
 	} else if (strcmp(name, "hrtimer_expire_exit") == 0) {
 		p->id_exit = id_of(text);
+	} else if (strcmp(name, "sys_enter") == 0) {
+		p->id_call = id_of(text);
+		p->call = field_of(text, "id");
+		p->argument = p->call;
+		p->argument.at += p->call.size; /* the first of six of this size */
+	} else if (strcmp(name, "sys_exit") == 0) {
+		p->id_return = id_of(text);
 	}
 }
 
@@ -127,6 +134,20 @@ static void take_switch(const struct walk *w, int64_t at_ns, const unsigned char
 		give(w, (struct pick){ .at_ns = at_ns, .kind = PICK_IN, .tid = in });
 }
 
+static void take_call(const struct walk *w, struct pick pick,
+		      const unsigned char *event, uint32_t size)
+{
+	const struct cyclepick *p = w->p;
+
+	if (!is_watched(p, pick.by))
+		return;
+	pick.tid = pick.by;
+	if (pick.kind == PICK_WAITS)
+		pick.wait = (number(event, size, p->call) + 1) << 48 ^
+			    number(event, size, p->argument);
+	give(w, pick);
+}
+
 static void take_event(void *context, int64_t at_ns, const unsigned char *event,
 		       uint32_t size)
 {
@@ -141,6 +162,11 @@ static void take_event(void *context, int64_t at_ns, const unsigned char *event,
 		return;
 	if (id == p->id_switch) {
 		take_switch(w, at_ns, event, size);
+		return;
+	}
+	if (id == p->id_call || id == p->id_return) {
+		pick.kind = id == p->id_call ? PICK_WAITS : PICK_GOES_ON;
+		take_call(w, pick, event, size);
 		return;
 	}
 	if (id == p->id_waking) {

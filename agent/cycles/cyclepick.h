@@ -24,6 +24,8 @@ enum pick_kind {
 	PICK_ARMED,    /* a timer is set to when_ns, of its clock; by tid, if not 0 */
 	PICK_EXPIRING, /* the callback of a timer begins: when_ns is now, of its clock */
 	PICK_EXPIRED,  /* and ends */
+	PICK_WAITS,   /* tid calls what waits for one of several things: cyclewaits.h */
+	PICK_GOES_ON, /* and returns from it */
 };
 
 struct pick {
@@ -33,6 +35,7 @@ struct pick {
 	unsigned int cpu;
 	int tid, by;
 	uint64_t timer, function; /* function: the callback of an armed timer */
+	uint64_t wait;            /* the call, and its first argument */
 	int64_t when_ns;
 	bool runnable, relative;
 };
@@ -42,12 +45,14 @@ struct pick_field {
 };
 
 struct cyclepick {
-	/* of sched_switch, sched_waking, hrtimer_start, hrtimer_expire_entry and _exit;
-	 * 0: the kernel has none */
-	unsigned int id_switch, id_waking, id_start, id_entry, id_exit;
+	/* of sched_switch, sched_waking, hrtimer_start, hrtimer_expire_entry and _exit,
+	 * sys_enter and sys_exit; 0: the kernel has none */
+	unsigned int id_switch, id_waking, id_start, id_entry, id_exit, id_call,
+		id_return;
 	struct pick_field common_pid, common_flags, prev_pid, prev_state, next_pid,
 		waking_pid;
 	struct pick_field start_timer, function, softexpires, mode, entry_timer, now;
+	struct pick_field call, argument;
 	uint8_t watched[CYCLEPICK_MAX_TID / 8];
 	uint64_t seq;
 };

@@ -79,7 +79,8 @@ static void begin(struct cycles *c, struct cycle_thread *t, const struct pick *p
 	t->run = (struct cyclerun){ .tid = t->tid,
 				    .cpu = p->cpu,
 				    .woken_ns = p->at_ns,
-				    .flags = t->gap ? CYCLE_GAP : 0 };
+				    .flags = (t->gap ? CYCLE_GAP : 0) |
+					     CYCLE_WAIT * t->slept_in };
 	t->gap = false;
 	t->woken_ns = 0;
 	t->within_ns = t->asked_ns;
@@ -200,10 +201,26 @@ static void note_time(struct cycle_thread *t, int64_t out_ns)
 	t->run.flags |= CYCLE_WITHIN;
 }
 
+static unsigned int number_of(struct cycle_thread *t)
+{
+	unsigned int i = 0;
+
+	if (!t->waits)
+		return 0;
+	while (i < CYCLES_WAITS && t->wait[i] && t->wait[i] != t->waits)
+		i++;
+	if (i == CYCLES_WAITS)
+		return 0;
+	t->wait[i] = t->waits;
+	return i + 1;
+}
+
 static void take_out(struct cycles *c, struct cycle_thread *t, const struct pick *p)
 {
 	runs_unseen(t, p->at_ns);
 	t->woken_ns = 0;
+	if (!p->runnable)
+		t->slept_in = number_of(t);
 	if (t->state != THREAD_RUNNING) {
 		cut(c, t);
 		t->state = p->runnable ? THREAD_UNKNOWN : THREAD_ASLEEP;
@@ -326,8 +343,10 @@ static void take_expired(struct cycles *c, const struct pick *p)
 
 static void take_lost(struct cycles *c, const struct pick *p)
 {
-	for (unsigned int i = 0; i < c->threads; i++)
+	for (unsigned int i = 0; i < c->threads; i++) {
 		cut(c, &c->thread[i]);
+		c->thread[i].waits = 0;
+	}
 	memset(c->timer, 0, sizeof(c->timer));
 	for (unsigned int i = 0; i < CPULIST_MAX_CPUS; i++)
 		c->callback[i].timer = NULL;
@@ -359,6 +378,8 @@ void cycles_take(struct cycles *c, const struct pick *p)
 		take_in(c, t, p);
 	else if (p->kind == PICK_OUT)
 		take_out(c, t, p);
+	else if (p->kind == PICK_WAITS || p->kind == PICK_GOES_ON)
+		t->waits = p->wait;
 }
 
 void cycles_end(struct cycles *c)

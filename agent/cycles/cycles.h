@@ -22,6 +22,7 @@
 #define CYCLES_TIMER_SETS  512 /* 2^n */
 #define CYCLES_TIMER_WAYS  8   /* timers that may share a place */
 #define CYCLES_WAKING      8
+#define CYCLES_WAITS       8 /* of a thread that are told apart */
 
 enum cycle_flag {
 	CYCLE_RELATIVE = 1, /* its timer was set to a time from now on */
@@ -30,6 +31,8 @@ enum cycle_flag {
 	CYCLE_GAP = 8,      /* events were lost before it, and runs with them */
 	CYCLE_BETWEEN = 16, /* woken within a sleep, it went on with that sleep */
 	CYCLE_WITHIN = 32,  /* another woke it, and the time that it waited for came */
+	CYCLE_WAIT = 256,   /* times the number of the wait of cyclewaits.h in which it
+			     * slept, each by its call and first argument; 0: none */
 };
 
 struct cyclerun {
@@ -58,6 +61,10 @@ struct cycle_thread {
 	int64_t within_ns; /* the same, of the sleep that its run came within */
 	/* when these were set; 0: to no time, but for an interval */
 	int64_t asked_at_ns, within_at_ns;
+	uint64_t waits; /* in this it is; 0: in none */
+	uint64_t wait[CYCLES_WAITS];
+	unsigned int
+		slept_in; /* the number of the last one that it slept in; 0: none */
 	struct cyclerun run;
 };
 

@@ -13,6 +13,7 @@
 
 #include "cycles/cyclepick.h"
 #include "cycles/cycles.h"
+#include "cycles/cyclewaits.h"
 #include "cycles/pickqueue.h"
 #include "files/slurp.h"
 #include "host/version.h"
@@ -36,6 +37,7 @@
 struct cycle_of_thread {
 	int tid;
 	int64_t begin_ns;    /* of its cycle */
+	unsigned int wait;   /* in which a timer woke it for that; 0: none */
 	int64_t worst_ns;    /* the longest that was kept */
 	uint64_t due, other; /* how often a timer woke it, or something else */
 };
@@ -57,6 +59,7 @@ struct cyclewatch {
 	int64_t not_watched;
 	int64_t from_ns, to_ns;
 	struct wakecost plain, recorded; /* how late a wake-up is */
+	bool knows_waits;
 	bool gone;
 };
 
@@ -100,14 +103,18 @@ static void keep_longest(struct cyclewatch *w, const struct cyclerun *r)
 {
 	struct cycle_of_thread *c = cycle_of(w, r->tid);
 	struct trace_kept kept = { .cpu = w->tracer.cpu[r->cpu], .own = r->cpu };
-	bool timed;
+	const unsigned int wait = r->flags / CYCLE_WAIT;
+	bool timed, serves;
 
 	if (!c || r->flags & (CYCLE_CUT | CYCLE_BETWEEN))
 		return;
 	timed = r->due_ns > 0 && !(r->flags & CYCLE_WITHIN);
 	c->due += timed;
 	c->other += !timed;
-	if (!timed && (c->due * TIMED_SHARE < c->other || !c->begin_ns))
+	serves = !timed && wait && wait == c->wait;
+	if (timed)
+		c->wait = wait;
+	if (serves || (!timed && (c->due * TIMED_SHARE < c->other || !c->begin_ns)))
 		c->begin_ns = r->woken_ns;
 	else if (r->due_ns > 0)
 		c->begin_ns = r->due_ns;
@@ -215,7 +222,8 @@ static void read_formats(struct cyclewatch *w)
 	static const char *const names[][2] = {
 		{ "sched", "sched_switch" },        { "sched", "sched_waking" },
 		{ "timer", "hrtimer_start" },       { "timer", "hrtimer_expire_entry" },
-		{ "timer", "hrtimer_expire_exit" },
+		{ "timer", "hrtimer_expire_exit" }, { "raw_syscalls", "sys_enter" },
+		{ "raw_syscalls", "sys_exit" },
 	};
 	char path[TRACEFS_PATH + 64];
 	static char text[FORMAT_BYTES];
@@ -228,11 +236,18 @@ static void read_formats(struct cyclewatch *w)
 	}
 }
 
+static void record_waits(struct cyclewatch *w)
+{
+	if (w->knows_waits)
+		cyclewaits_record(w->tracer.instance, w->tid, w->cycles.threads);
+}
+
 static enum hostlink_end record_until(struct cyclewatch *w)
 {
 	int64_t now_ns = clock_now_ns();
 	const int64_t end_ns = now_ns + w->options->duration_ns;
 	enum hostlink_end ended = HOSTLINK_UP;
+	unsigned int threads = w->cycles.threads;
 
 	while (now_ns < end_ns && ended == HOSTLINK_UP && !w->out->error) {
 		int64_t next_ns = now_ns + LOOK_NS;
@@ -244,6 +259,9 @@ static enum hostlink_end record_until(struct cyclewatch *w)
 			w->gone = true;
 			break;
 		}
+		if (w->cycles.threads > threads)
+			record_waits(w);
+		threads = w->cycles.threads;
 		now_ns = clock_now_ns();
 		tracer_round(&w->tracer);
 		take_picks(w, now_ns);
@@ -314,6 +332,7 @@ static void record_all(struct cyclewatch *w)
 
 	if (!tracer_works(&w->tracer))
 		return;
+	record_waits(w);
 	memcpy(tid, w->tid, threads * sizeof(*tid));
 	tid[threads] = (int)syscall(SYS_gettid);
 	tracer_record(&w->tracer, tid, threads + 1);
@@ -323,6 +342,7 @@ static enum exit_status record(struct cyclewatch *w)
 {
 	enum hostlink_end ended = HOSTLINK_UP;
 
+	w->knows_waits = cyclewaits_known(w->options->pid);
 	if (rights_drop(false))
 		return emit_error(w->out, "other", "cannot drop capabilities", "");
 	if (look_for_threads(w))

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "files/programfile.h"
 #include "files/tree.h"
 #include "host/version.h"
 #include "journal/journal.h"
@@ -340,6 +341,8 @@ static bool folder_is_gone(const char *path)
 
 static enum exit_status fail_start(struct guard *g, struct emit *out, int err)
 {
+	const char *remedy = "check the command and the directories named";
+	struct programfile_cause cause;
 	char message[OPTIONS_TEXT];
 
 	if (err == -ENOENT && folder_is_gone(g->options->log_path)) {
@@ -350,12 +353,15 @@ static enum exit_status fail_start(struct guard *g, struct emit *out, int err)
 				  "leave temporary files alone while rtscope works, "
 				  "or name another directory in TMPDIR");
 	}
-	snprintf(message, sizeof(message), "cannot run %.100s: %s",
-		 g->options->operand[0], strerror(-err));
-	return emit_error(out, err == -ENOENT ? "missing" : "other", message,
-			  err == -ENOENT
-				  ? "install it, or choose another load"
-				  : "check the command and the directories named");
+	cause = programfile_cause(g->options->operand[0], -err);
+	snprintf(message, sizeof(message), "cannot run %.100s: %s%s%s",
+		 g->options->operand[0], strerror(-err), *cause.why ? ": " : "",
+		 cause.why);
+	if (g->options->errors || *cause.why)
+		remedy = cause.remedy;
+	else if (err == -ENOENT)
+		remedy = "install it, or choose another load";
+	return emit_error(out, err == -ENOENT ? "missing" : "other", message, remedy);
 }
 
 static void emit_hello(struct guard *g, struct emit *out)

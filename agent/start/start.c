@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "files/programfile.h"
 #include "host/emit.h"
 #include "journal/shieldgroup.h"
 #include "start/startadvice.h"
@@ -461,7 +462,7 @@ int start(const struct options *o)
 	if (s == MAP_FAILED)
 		return EXIT_INVALID;
 	*s = (struct starting){ .o = o, .program = o->operand[0], .pid = getpid() };
-	if (!startprogram_find(s->program, path, sizeof(path)))
+	if (!programfile_find(s->program, path, sizeof(path)))
 		return startprogram_explain(s->program, errno);
 	status = give(s, path);
 	if (status) {

@@ -53,9 +53,10 @@ static const struct tracepoint tracepoints[] = {
 	{ "lock_wake", "syscalls/sys_enter_futex",
 	  "op == 1 || op == 129 || op == 10 || op == 138 || op == 5 || op == 133 || "
 	  "op == 7 || op == 135" },
-	/* not to a time of CLOCK_MONOTONIC */
+	/* for an interval, or by a clock that others set or that stands still: all but
+	 * CLOCK_MONOTONIC, _BOOTTIME and _BOOTTIME_ALARM */
 	{ "relative_sleep", "syscalls/sys_enter_clock_nanosleep",
-	  "flags == 0 || which_clock == 0" },
+	  "flags == 0 || (which_clock != 1 && which_clock != 7 && which_clock != 9)" },
 	/* SIGKILL, which ends the other threads of one that executes a program, too; and
 	 * what neither runs a handler nor stops the thread (SIGCHLD, CONT, URG, WINCH) */
 	{ "signal", "signal/signal_deliver",

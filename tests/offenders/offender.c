@@ -161,6 +161,11 @@ __attribute__((noinline)) static void offend_in_system(void)
 		       PAGE);
 	} else if (is("relative-sleep")) {
 		usleep(10);
+	} else if (is("tai-sleep")) {
+		struct timespec now;
+
+		clock_gettime(CLOCK_TAI, &now);
+		clock_nanosleep(CLOCK_TAI, TIMER_ABSTIME, &now, NULL);
 	} else if (is("signal")) {
 		raise(SIGUSR1);
 		receive_what_is_ignored();

@@ -146,6 +146,7 @@ def test_a_wrong_setup_is_found(
         ("mmap", "RA08", 2000, "offend_in_system", "PROT_READ, MAP_PRIVATE", set()),
         ("write", "RA09", 1000, "offend_in_system", 'write(fd, "x", 1)', set()),
         ("relative-sleep", "RA09", 1000, "offend_in_system", "usleep(10)", set()),
+        ("tai-sleep", "RA09", 1000, "offend_in_system", "nanosleep(CLOCK_TAI", set()),
         ("signal", "RA21", 1000, "offend_in_system", "raise(SIGUSR1)", set()),
     ],
 )

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median_low
 
 import pytest
 from rig import (
@@ -179,6 +180,11 @@ def test_the_period_of_a_loop_is_found_whatever_wakes_it(
         assert waits.most_common(1)[0][0] == (1 if kind == "second" else 0)
     if kind in ("relative", "timeout", "served once"):
         assert thread.period.missed is thread.period.overruns is None
+    if kind in ("served", "served once"):
+        # who wakes it where it waits for its timer is of no cycle
+        assert waits.most_common(1)[0][0] == 0
+        assert thread.between > 0
+        assert median_low([x.response_ns for x in thread.cycles]) < 1_000_000
     if kind in ("signal", "timers"):
         assert thread.between > len(thread.cycles) // 4
 

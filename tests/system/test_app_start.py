@@ -378,6 +378,13 @@ def test_a_program_that_cannot_be_executed_has_the_status_of_env(
 
     assert done.status == like.returncode == status
     assert says in done.stderr
+    # what runs a program to watch it says the same
+    with rtscope("app", "check", "--", str(unready[which])) as program:
+        checked = program.finish()
+    assert checked.status == 3
+    assert says in checked.stderr
+    typed = done.stderr.partition("type: ")[2].strip()
+    assert typed in checked.stderr
 
 
 def test_a_name_is_looked_for_in_the_path(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from rtscope.programs.cycles.threadruns import (
 )
 from rtscope.stats.summary import buckets_of, summarize_samples
 from rtscope.verbs.app.cycles import ThreadCycles, cycles_of, without
+from rtscope.verbs.app.cycletables import cycle_words
 
 MS = 1_000_000
 TID = 7
@@ -216,6 +217,19 @@ def test_a_sleep_for_an_interval_has_no_time_to_miss(flag: int) -> None:
     assert found.response.max_ns == 90 + max(WORK)
 
 
+@pytest.mark.parametrize(("number", "few"), [(1, True), (4, True), (5, False)])
+def test_too_few_cycles_are_of_no_basis(number: int, *, few: bool) -> None:
+    # poll(due - now()) asks for an interval as well: only its spread tells them apart
+    found = cycles(relative(2 * MS, [n * n * 90_000 for n in range(number)]))
+
+    assert len(found.cycles) == number
+    assert found.period is None
+    assert (found.too_few, found.sleeps_for_intervals) == (few, not few)
+    words = cycle_words(found)
+    assert words.endswith("too few to find a period") is few
+    assert ("nothing is due" in words) is not few
+
+
 def seldom(usual_ns: int, late_ns: int, number: int = 200) -> list[int]:
     """Return the same again and again, as a virtual board has it, but for some."""
     return [late_ns if n % 17 == 5 else usual_ns for n in range(number)]
@@ -248,6 +262,15 @@ def test_a_rest_that_differs_by_some_ns_each_time_has_the_period_of_the_loop() -
     assert found.period is not None
     assert (found.period.period_ns, found.period.basis) == (MS, Basis.TIME)
     assert (found.period.missed, len(found.cycles)) == (0, 399)
+
+
+def test_two_timers_that_are_as_far_apart_each_time_are_not_a_period_apart() -> None:
+    runs = [run(n * 10 * MS + off) for n in range(1, 40) for off in (0, 4 * MS - 5_000)]
+    found = cycles(runs)
+
+    assert found.period is not None
+    assert (found.period.period_ns, found.period.basis) == (10 * MS, Basis.TIME)
+    assert found.period.missed == 0
 
 
 def test_a_time_near_the_grid_stands_for_no_period_that_has_one() -> None:

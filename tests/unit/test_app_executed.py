@@ -180,3 +180,12 @@ def test_memory_that_changed_before_it_was_watched_is_no_fault_of_the_kernel() -
 
     (unseen,) = examined.unseen
     assert "did it execute a program?" in unseen.cause
+
+
+def test_the_last_one_that_nobody_looked_at_has_ended() -> None:
+    some = [Execution(17, "a", "", name, 1) for name in ("b", "c")]
+
+    first, last = execution_words(some, 17, most=3)
+
+    assert "named b (it executed another one before" in first
+    assert "named c (it ended before" in last

@@ -375,6 +375,11 @@ def test_what_could_not_be_judged_is_not_seen() -> None:
     asleep, _ = recorded()
     assert [one.ids for one in asleep.unseen] == [("RA17",)]
 
+    seldom, _ = recorded(CycleRuns(odd.runs[:4]))
+    (one,) = seldom.unseen
+    assert one.cause == "4 cycles are too few to find a period"
+    assert one.remedy.startswith("watch for longer: --duration")
+
 
 def test_a_sleep_for_an_interval_was_judged_and_misses_nothing() -> None:
     runs, now = [], 0

@@ -23,6 +23,8 @@ from rtscope.verbs.app.outsidethreads import Around, ThreadSeen, seen_thread
 LOOP, LOW, MID = 11, 12, 13
 URGENT, LESS, LEAST = 2, 60, 120
 WRITE, EPOLL_WAIT, NANOSLEEP, MUNMAP = 1, 232, 35, 11
+REALTIME, MONOTONIC, BOOTTIME = 0, 1, 7
+REALTIME_ALARM, BOOTTIME_ALARM, TAI = 8, 9, 11
 END_US = 100_000
 LOCK, WAKE = 0x5000, 1
 CONTENDED = 2
@@ -266,9 +268,16 @@ def test_who_had_the_cpu_of_the_owner_of_a_lock_inverts_priorities() -> None:
     assert seen(written, priorities={MID: 1}).watched.inversions == ()
 
 
-@pytest.mark.parametrize(("told", "relative"), [(None, 0), (1_000, 4)])
-def test_sleeps_that_are_not_to_a_time_are_counted(
-    told: float | None, relative: int
+@pytest.mark.parametrize(
+    ("told", "clock", "relative"),
+    [
+        (1_000, MONOTONIC, 4),
+        *((None, clock, 0) for clock in (MONOTONIC, BOOTTIME, BOOTTIME_ALARM)),
+        *((None, clock, 4) for clock in (REALTIME, REALTIME_ALARM, TAI)),
+    ],
+)
+def test_sleeps_that_are_not_to_a_time_of_a_steady_clock_are_counted(
+    told: float | None, clock: int, relative: int
 ) -> None:
     written = Written()
     written.thread(LOOP, "naps")
@@ -276,7 +285,9 @@ def test_sleeps_that_are_not_to_a_time_are_counted(
     for number in range(4):
         at = 1_000 + 1_000 * number
         asked = None if told else at + 1_000
-        written.call(LOOP, at, CLOCK_NANOSLEEP, asked_us=asked, for_us=told)
+        written.call(
+            LOOP, at, CLOCK_NANOSLEEP, asked_us=asked, for_us=told, first=clock
+        )
         written.leaves(LOOP, at + 2)
         written.wake(LOOP, at + 900, due_us=at + 899)
         written.runs(LOOP, at + 903, first_us=at + 904)

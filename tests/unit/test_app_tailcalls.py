@@ -61,6 +61,12 @@ def jump(at: int, target: int) -> dict[int, bytes]:
     return to(at, target, b"\xe9")
 
 
+def short(function: int, target: int) -> dict[int, bytes]:
+    """Return a short jump at the end of a function to the next one."""
+    assert target == function + SIZE
+    return {target - 10: b"\xeb\x08"}
+
+
 CALL_SAVE = to(RETURN - 5, SAVE, b"\xe8")
 
 
@@ -99,6 +105,14 @@ def test_so_is_one_that_jumped_to_another_file(by_stub: bool) -> None:
     assert between(file, frame(library, FAR, called=False)) == [SAVE + 0x30]
 
 
+@pytest.mark.parametrize("instruction", [b"\xeb", b"\x74"])
+def test_so_is_one_that_jumped_a_short_way(instruction: bytes) -> None:
+    code = {STORE - 10: instruction + b"\x08"} | jump(STORE + 4, SYNC)
+    found = between(file := Code(CALL_SAVE | code), frame(file, SYNC, called=False))
+
+    assert found == [STORE + 4, STORE - 10]
+
+
 def test_two_that_jumped_one_after_the_other_are_in_their_order() -> None:
     file = Code(CALL_SAVE | jump(SAVE + 0x30, STORE) | jump(STORE + 0x40, SYNC))
 
@@ -112,15 +126,59 @@ def test_two_that_jumped_one_after_the_other_are_in_their_order() -> None:
     [
         jump(SAVE + 0x30, SYNC) | jump(SAVE + 0x50, SYNC),
         jump(SAVE + 0x30, SYNC) | jump(SAVE + 0x50, STORE) | jump(STORE + 4, SYNC),
+        jump(SAVE + 0x30, SYNC) | short(SAVE, STORE) | jump(STORE + 4, SYNC),
         jump(SAVE + 0x30, STORE),
         {},
     ],
-    ids=["two jumps", "two ways", "another function", "none"],
+    ids=["two jumps", "two ways", "a short way", "another function", "none"],
 )
 def test_where_it_is_not_known_which_nothing_is_added(code: dict[int, bytes]) -> None:
     file = Code(CALL_SAVE | code)
 
     assert between(file, frame(file, SYNC + 9, called=False)) == []
+
+
+REGISTER, NEWER, VIRTUAL = b"\xff\xe0", b"\x41\xff\xe3", b"\xff\x60\x10"
+VARIABLE = to(SAVE + 0x50, SLOT, b"\xff\x25")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        {SAVE + 0x50: REGISTER},
+        {SAVE + 0x50: NEWER},
+        {SAVE + 0x50: VIRTUAL},
+        {SAVE + 0x4F: b"\xff\x66\x08"},
+        VARIABLE,
+        jump(SAVE + 0x50, STORE) | {STORE + 8: REGISTER},
+    ],
+    ids=["register", "newer", "method", "in a structure", "variable", "by another"],
+)
+def test_a_jump_by_a_pointer_may_lead_there_too(code: dict[int, bytes]) -> None:
+    file = Code(CALL_SAVE | jump(SAVE + 0x30, SYNC) | code)
+
+    assert between(file, frame(file, SYNC + 9, called=False)) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        {SAVE + 0x50: b"\x3e" + REGISTER},
+        {SAVE + 0x50: b"\x48\x01\xd0" + REGISTER},
+        {SAVE + 0x50: b"\x49\x01\xd3" + NEWER},
+        {SAVE + 0x50: b"\xff\x24\xc5"},
+        # calls back, before an instruction of the stack protector
+        {SAVE + 0x50: b"\xe8\x00\xf0\xff\xff\x66\x90"},
+        {SAVE + 0x50: b"\x0f\x84\x00\xf0\xff\xff\x66\x90"},
+        {SAVE + 0x50: b"\xff\xd0"},
+        {SAVE + 0x50: b"\x83\xf8\xff\x74"},
+    ],
+    ids=["untracked", "switch", "newer", "table", "call", "branch", "calls", "number"],
+)
+def test_a_switch_and_a_call_lead_to_no_other_function(code: dict[int, bytes]) -> None:
+    file = Code(CALL_SAVE | jump(SAVE + 0x30, SYNC) | code)
+
+    assert between(file, frame(file, SYNC + 9, called=False)) == [SAVE + 0x30]
 
 
 @pytest.mark.parametrize("runs", [SAVE + 9, COLD + 9], ids=["itself", "a part of it"])

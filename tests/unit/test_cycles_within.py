@@ -1,6 +1,7 @@
 """Runs in which the time of a waiting thread came, after something else woke it."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -94,3 +95,72 @@ def test_events_that_were_lost_before_it_are_so_for_its_first_part() -> None:
 
     assert runs[4].flags == GAP
     assert runs[5].flags == NO_SLEEP
+
+
+def test_a_time_that_it_waits_for_twice_begins_one_cycle() -> None:
+    """It has served another when its time had come, and then goes on at once."""
+    runs = loop()
+    first = runs[4]
+    again_ns = first.out_ns + 15 * US
+    runs.insert(
+        5,
+        replace(
+            first,
+            armed_ns=first.out_ns,
+            woken_ns=again_ns,
+            in_ns=again_ns,
+            out_ns=again_ns + 300 * US,
+            flags=NO_SLEEP,
+        ),
+    )
+    made = cycles_of(runs)
+
+    assert made is not None
+    assert made.period is not None
+    assert (len(made.cycles), made.period.missed) == (20, 0)
+    assert made.cycles[4].response_ns == (220 + 15 + 300) * US
+    assert made.cycles[4].waits == 0
+
+
+# --- who wakes a thread where it waits for its next cycle -----------------------------
+
+EVENT_LOOP, REPLY = 1 * 256, 2 * 256
+
+
+def served(number: int, *, flags: int, due: bool = False) -> Run:
+    """Return a run of 60 us, 4 ms after a time of the grid of 10 ms."""
+    at_ns = FIRST_NS + number * 10 * MS + 4 * MS
+    times = at_ns, at_ns + 20 * US, at_ns + 80 * US
+    armed = (at_ns - MS, at_ns - 5 * US) if due else (0, 0)
+    return Run(7, 0, *armed, *times, 60 * US, 0, flags)
+
+
+@pytest.mark.parametrize("due", [False, True])
+def test_who_wakes_it_where_its_timer_does_is_of_no_cycle(*, due: bool) -> None:
+    runs = []
+    for number in range(20):
+        timer = timed(number)
+        runs.append(replace(timer, flags=EVENT_LOOP))
+        runs.append(served(number, flags=EVENT_LOOP, due=due))
+        # what it then waits for is of that, too
+        runs.append(replace(served(number, flags=0), woken_ns=runs[-1].out_ns + 9))
+    made = cycles_of(runs)
+
+    assert made is not None
+    assert made.period is not None
+    assert (made.period.period_ns, made.period.missed) == (10 * MS, 0)
+    assert (made.response.max_ns, made.between) == (220 * US, 40)
+    assert (made.period.overruns, made.period.unsure) == (0, 0)
+
+
+@pytest.mark.parametrize("flags", [0, REPLY])
+def test_another_wait_in_the_middle_of_a_cycle_is_of_it(flags: int) -> None:
+    runs = []
+    for number in range(20):
+        runs.append(replace(timed(number), flags=EVENT_LOOP))
+        runs.append(served(number, flags=flags))
+    made = cycles_of(runs)
+
+    assert made is not None
+    assert made.response.max_ns == 4 * MS + 80 * US
+    assert made.between == 0

@@ -299,7 +299,9 @@ class CycleRuns:
     set to a time from then on, 2 it did not sleep, because the time had passed, 4 the
     switch to it is missing (0 for when it got the CPU), 8 events before it were lost,
     16 it came within a sleep, which then went on, 32 something else woke it before the
-    time that its timer was set to, which came before it slept again.
+    time that its timer was set to, which came before it slept again; 256 times the
+    number of the poll, select, epoll, io_uring or sigtimedwait in which it slept, each
+    by its first argument (0: none of these).
     """
 
     type: Literal["cycle_runs"] = field(kw_only=True, default="cycle_runs")

@@ -16,8 +16,16 @@ _MOST_CODE = 4096
 """Of a function that is read."""
 _BRANCH = b"\x0f"
 """Of a jump on a condition, whose second byte says on which."""
+_SHORT_BRANCHES = range(0x70, 0x80)
 _CALL_POINTER, _JUMP_POINTER, _BOUNDED = b"\xff\x15", b"\xff\x25", b"\xf2"
 """Through a pointer at a distance; a jump of a linkage table may have a prefix."""
+_JUMP_OPERAND, _TABLE_OPERAND = 4, 0x24
+"""Of 0xff: a jump, and one through a table at a fixed place."""
+_UNTRACKED, _EXTENDED = b"\x3e", 0x41
+"""Before it: to no landing, as by a table of a switch; by one of newer registers."""
+_ADDS = (0x01, 0x03)
+"""The instruction before a jump by such a table adds what that says to its place."""
+_BEFORE = 6
 
 
 def called_before(image: Image, vaddr: int) -> Iterator[int]:
@@ -88,27 +96,84 @@ def jumps_of(image: Image, function: Symbol) -> Iterator[tuple[int, int]]:
     """
     code = image.code_at(function.vaddr, min(function.size, _MOST_CODE))
     for at in range(len(code)):
-        size = _size_of_jump(code, at)
-        if not size or at + size > len(code):
+        size, width = _size_of_jump(code, at)
+        end = at + size
+        if not size or end > len(code):
             continue
-        target = function.vaddr + at + size + _distance(code[at + size - 4 : at + size])
+        target = function.vaddr + end + _distance(code[end - width : end])
         if not 0 <= target - function.vaddr < function.size:
             yield function.vaddr + at, target
 
 
-def _size_of_jump(code: bytes, at: int) -> int:
+def _size_of_jump(code: bytes, at: int) -> tuple[int, int]:
+    """Return the bytes of a jump and of its distance, which are its last."""
     if code[at : at + 1] == _JUMP:
-        return 1 + _DISTANCE
+        return 1 + _DISTANCE, _DISTANCE
+    if code[at : at + 1] == _SHORT_JUMP or code[at] in _SHORT_BRANCHES:
+        return 2, 1
     is_branch = code[at : at + 1] == _BRANCH and code[at + 1 : at + 2] >= b"\x80"
     if code[at : at + 2] == _JUMP_POINTER or (is_branch and code[at + 1] < 0x90):
-        return 2 + _DISTANCE
-    return 0
+        return 2 + _DISTANCE, _DISTANCE
+    return 0, 0
 
 
 def function_behind(image: Image, place: int) -> str:
     """Return the function that is called by a pointer or stub there; empty if none."""
     pointer = place if place in image.slots else _pointer_of_stub(image, place)
     return "" if pointer is None else image.slots.get(pointer, "")
+
+
+def sole_way(
+    image: Image, start: Symbol, wanted: tuple[Image, Symbol]
+) -> tuple[int, ...]:
+    """
+    Return the jumps from a function that lead to the wanted one, outermost first.
+
+    None if there are several ways, or a jump by a pointer, which may lead there too.
+    """
+    seen: set[int] = set()
+    ways = list(_ways(image, start, wanted, seen, _MOST_JUMPS))
+    read = filter(None, map(image.symbol_at, seen))
+    if len(ways) != 1 or any(_jumps_by_pointer(image, one) for one in read):
+        return ()
+    return ways[0]
+
+
+def _jumps_by_pointer(image: Image, function: Symbol) -> bool:
+    """
+    Whether a function jumps to where a register or a variable says.
+
+    A table of its own, as of a switch, leads to no other function.
+    """
+    code = image.code_at(function.vaddr, min(function.size, _MOST_CODE))
+    at = code.find(b"\xff")
+    while 0 <= at < len(code) - 1:
+        end = function.vaddr + at + 2 + _DISTANCE
+        far = code[at : at + 2] == _JUMP_POINTER
+        if far and len(code) >= at + 2 + _DISTANCE:
+            pointer = end + _distance(code[at + 2 : at + 2 + _DISTANCE])
+            if pointer not in image.slots:
+                return True
+        elif _is_pointer_jump(code, at):
+            return True
+        at = code.find(b"\xff", at + 1)
+    return False
+
+
+def _is_pointer_jump(code: bytes, at: int) -> bool:
+    """Whether the byte 0xff begins such a jump, and is not the end of a distance."""
+    operand = code[at + 1]
+    if operand >> 3 & 7 != _JUMP_OPERAND or operand == _TABLE_OPERAND:
+        return False
+    before = code[max(0, at - _BEFORE) : at].rjust(_BEFORE, b"\x90")
+    if before[-4:-3] in (_CALL, _JUMP) or before[-1:] == _UNTRACKED:
+        return False
+    if before[-5:-4] == _BRANCH and 0x80 <= before[-4] < 0x90:
+        return False
+    if before[-1] == _EXTENDED:
+        before = b"\x90" + before[:-1]
+    adds = before[-3] & 0xF8 == 0x48 and before[-2] in _ADDS
+    return not (operand >= 0xC0 and (adds or before[-1:] == _UNTRACKED))
 
 
 def ways_from(

@@ -8,7 +8,7 @@ to jump there, that is where the program was. Of x86-64 alone.
 
 from collections.abc import Iterator, Sequence
 
-from rtscope.programs.binaries.callsites import called_before, ways_from
+from rtscope.programs.binaries.callsites import called_before, sole_way
 from rtscope.programs.binaries.image import Symbol
 from rtscope.programs.binaries.unwind import Frame
 
@@ -44,9 +44,8 @@ class TailCalls:
             return
         key = id(image), called.vaddr, id(below.image), runs.vaddr
         if key not in self._known:
-            wanted = below.image, runs
-            ways = list(ways_from(image, called, wanted))
-            self._known[key] = ways[0][::-1] if len(ways) == 1 else ()
+            way = sole_way(image, called, (below.image, runs))
+            self._known[key] = way[::-1]
         moved = caller.address - caller.vaddr
         for at in self._known[key]:
             yield Frame(

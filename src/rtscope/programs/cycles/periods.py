@@ -89,7 +89,7 @@ def beginnings_of(
     """Find the runs with which cycles begin; None: each run is a cycle of its own."""
     if given_ns is not None:
         return _at_given(runs, given_ns)
-    due = [index for index, run in enumerate(runs) if run.due_ns]
+    due = _once_each(runs)
     if (changing := _changing(runs, due)) is not None:
         return changing
     for members in _families(runs, due):
@@ -99,6 +99,20 @@ def beginnings_of(
             basis = Basis.TIME if on_grid else Basis.INTERVAL
             return Beginnings(period_ns, basis, frozenset(members))
     return _after_sleeps(runs, due) or _paced(runs)
+
+
+def _once_each(runs: Sequence[Run]) -> list[int]:
+    """
+    Return the timed runs, of those that follow each other at one time the first.
+
+    A loop that has served another when its time had come waits for that time again, and
+    goes on at once with its cycle.
+    """
+    due: list[int] = []
+    for index, run in enumerate(runs):
+        if run.due_ns and not (due and runs[due[-1]].due_ns == run.due_ns):
+            due.append(index)
+    return due
 
 
 def _changing(runs: Sequence[Run], due: Sequence[int]) -> Beginnings | None:
@@ -268,7 +282,11 @@ def _on_a_grid(
         if over_ns > 0 and number >= wanted:
             is_each = _are_near(_intervals(runs, absolute), over_ns / step)
             period_ns = round(over_ns / step) if is_each else over_ns
-            return period_ns, _of_one_phase(runs, absolute, period_ns)
+            members = _of_one_phase(runs, absolute, period_ns)
+            # Two timers are as far apart in each period: that is none.
+            lasted_ns = runs[absolute[-1]].due_ns - runs[absolute[0]].due_ns
+            if len(members) * MOST_PERIODS * period_ns >= lasted_ns:
+                return period_ns, members
     return 0, ()
 
 
@@ -368,7 +386,7 @@ def _after_sleeps(runs: Sequence[Run], due: Sequence[int]) -> Beginnings | None:
         if runs[index].flags & RELATIVE
         or abs(_request_ns(runs[index]) - middle_ns) <= SAME_SHARE * middle_ns
     ]
-    if len(slept) < max(FEWEST, SLEEPS_SHARE * len(runs)):
+    if len(slept) <= FEWEST or len(slept) < SLEEPS_SHARE * len(runs):
         return None
     return Beginnings(None, Basis.INTERVAL, frozenset(slept))
 

@@ -7,6 +7,8 @@ from rtscope.contract import CycleRuns
 
 RELATIVE, NO_SLEEP, CUT, GAP, BETWEEN, WITHIN = 1, 2, 4, 8, 16, 32
 """Flags of a run: agent/cycles/cycles.h."""
+_WAIT = 256
+"""Times the number of the wait in which it slept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,11 @@ class Run:
     def begin_ns(self) -> int:
         """When its timer was due; without one, when it was woken."""
         return self.due_ns or self.woken_ns
+
+    @property
+    def wait(self) -> int:
+        """In which of its waits for several things it slept; 0: in none of these."""
+        return self.flags // _WAIT
 
 
 def runs_in(lines: Iterable[CycleRuns]) -> Mapping[int, list[Run]]:

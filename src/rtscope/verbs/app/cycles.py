@@ -144,6 +144,12 @@ class ThreadCycles:
     response: Summary
 
     @property
+    def too_few(self) -> bool:
+        """Whether there are too few to find a period, which may be there."""
+        no_period = self.period is None and not self.sleeps_for_intervals
+        return no_period and len(self.cycles) + self.cut <= FEWEST
+
+    @property
     def worst(self) -> Cycle:
         """The longest; of equal ones the first."""
         return max(self.cycles, key=lambda one: one.response_ns)
@@ -175,6 +181,7 @@ def cycles_of(
     groups = list(_groups(serving, found))
     if found is not None and _serves_others(groups, found):
         found, groups = None, list(_groups(serving, None))
+    groups = [_until_it_waits(group) for group in groups]
     whole = [group for group in groups if not _is_cut(group)]
     cycles = tuple(map(_cycle, whole))
     kept = tuple(one for one in cycles if one.begin_ns >= from_ns)
@@ -272,6 +279,20 @@ def _groups(runs: Sequence[Run], found: Beginnings | None) -> Iterator[list[Run]
         yield group
 
 
+def _until_it_waits(group: list[Run]) -> list[Run]:
+    """
+    Return the runs until the thread waits for its next cycle.
+
+    That is where it slept before a timer began this one: who wakes it there then wants
+    something else.
+    """
+    first = group[0]
+    if not (first.due_ns and first.wait):
+        return group
+    again = (at for at, run in enumerate(group) if at and run.wait == first.wait)
+    return group[: next(again, len(group))]
+
+
 def _is_of_another_timer(run: Run, before: Run) -> bool:
     """Whether its timer was set before the wait that it ended: it is another one."""
     return run.due_ns > 0 and run.armed_ns < before.woken_ns
@@ -285,13 +306,14 @@ def _is_cut(group: Sequence[Run]) -> bool:
 
 def _cycle(group: Sequence[Run]) -> Cycle:
     first = group[0]
+    waited = [run for run in group[1:] if not run.flags & NO_SLEEP]
     return Cycle(
         begin_ns=first.begin_ns,
         in_ns=first.in_ns,
         end_ns=group[-1].out_ns,
         ran_ns=sum(run.ran_ns for run in group),
-        waits=len(group) - 1,
-        timed_waits=sum(run.due_ns > 0 for run in group[1:]),
+        waits=len(waited),
+        timed_waits=sum(run.due_ns > 0 for run in waited),
         preempted=sum(run.preempted for run in group),
         slept=not first.flags & NO_SLEEP,
         timed=first.due_ns > 0,

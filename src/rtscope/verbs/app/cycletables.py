@@ -25,6 +25,7 @@ MAX_THREADS = 2
 WIDE = 100_000
 """Characters of a line in a pipe or with -v: more is none of a real program."""
 NAMES = ("wake-up latency", "execution time", "response time")
+TOO_FEW = "too few to find a period"
 HEAD, CELL = 17, 11
 """Of a table on the terminal: first column, width of another if there is room."""
 
@@ -126,6 +127,8 @@ def cycle_words(thread: ThreadCycles) -> str:
             said.append(f"{period.overruns:,} longer than the period")
     elif thread.sleeps_for_intervals:
         said.append("each after a sleep for an interval, between them any time")
+    elif thread.too_few:
+        said.append(TOO_FEW)
     else:
         said.append("each from a wake-up by something else than a steady timer")
     if thread.sleeps_for_intervals:

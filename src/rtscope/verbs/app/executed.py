@@ -16,6 +16,7 @@ from rtscope.programs.memorymap import MemoryMap, parse_maps
 
 MAX_SHOWN = 3
 LEFT_AT_ONCE = "it executed another one before that could be looked at"
+ENDED_AT_ONCE = "it ended before that could be looked at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Execution:
     tid: int
     thread: str
     file: str
-    """Empty: it executed another one before that could be looked at."""
+    """Empty: it executed another one, or ended, before that could be looked at."""
     name: str
     """Of the process from then on; of a script, its own."""
     after_ns: int
@@ -168,9 +169,10 @@ def program_in(maps: MemoryMap) -> str:
 
 def execution_words(some: Sequence[Execution], pid: int, *, most: int) -> Iterator[str]:
     """Yield what was executed: a sentence each, of as many as may be."""
-    for one in some[:most]:
+    for number, one in enumerate(some[:most], 1):
         who = f"thread {one.tid} {one.thread}".rstrip()
-        known = one.file or f"a program named {one.name} ({LEFT_AT_ONCE})"
+        why = LEFT_AT_ONCE if number < len(some) else ENDED_AT_ONCE
+        known = one.file or f"a program named {one.name} ({why})"
         script = PurePosixPath(one.file).name[:15] != one.name
         script = script and bool(one.file) and not one.name.isdigit()
         what = f"{known} as {one.name}" if script else known

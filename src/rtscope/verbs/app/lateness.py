@@ -135,13 +135,19 @@ def _unseen(
         elif thread is None:
             cause = "a thread made no cycle in this time"
             yield Unseen((_ID,), what, cause, "watch for longer: --duration 1m")
+        elif thread.too_few:
+            cause = (
+                f"{plural(len(thread.cycles), 'cycle')} are too few to find a period"
+            )
+            remedy = "watch for longer: --duration 1m; or give its period: --period 1s"
+            yield Unseen((_ID,), what, cause, remedy)
         elif thread.period is None and not thread.sleeps_for_intervals:
             cause = "no steady period was found in the wake-ups of a thread"
             yield Unseen((_ID,), what, cause, "give its period: --period 5ms")
         elif thread.period is not None and thread.period.unsure:
             cause = (
-                f"{thread.period.unsure:,} cycles of a thread ended after the next was "
-                "due, if other wake-ups are a part of them"
+                f"{plural(thread.period.unsure, 'cycle')} of a thread ended after the "
+                "next was due, if other wake-ups are a part of them"
             )
             yield Unseen(
                 (_ID,), what, cause, "judge the time of a cycle: --response 5ms"

@@ -35,7 +35,8 @@ from rtscope.programs.outside.wakeups import Party as Other
 from rtscope.verbs.app.descriptorflags import nonblocking_at
 
 Span = tuple[int, int]
-_REALTIME_CLOCK = 0
+_STEADY_CLOCKS = (1, 7, 9)
+"""CLOCK_MONOTONIC, CLOCK_BOOTTIME and its _ALARM: nobody sets them."""
 _UNTIMED = ("none", "cycle")
 _SLEEPS = ("clock_nanosleep", "clock_nanosleep_time64")
 _FUTEX_WAITS = (0, 6, 9, 11, 13)
@@ -260,7 +261,7 @@ class _Seen:
             if one.name in _SLEEPS
             and (
                 not one.arguments[1] & TIMER_ABSTIME
-                or one.arguments[0] & 0xFFFFFFFF == _REALTIME_CLOCK
+                or one.arguments[0] & 0xFFFFFFFF not in _STEADY_CLOCKS
             )
         ]
         for one in found:

@@ -286,9 +286,7 @@ def _listen(guard: Stream, program: str, *, for_s: float) -> int | None:
     while pid is None and not guard.ended and (left_s := until - time.monotonic()) > 0:
         wait_any([guard], timeout_s=left_s)
         for line in guard.take_lines():
-            if isinstance(line, AgentError):
-                # The guard of loads runs it; a checked program is none.
-                raise TargetError(line.message.replace(" the load ", " ", 1))
+            refuse_errors([line])
             if isinstance(line, LoadHello):
                 pid = line.pid
             if isinstance(line, LoadEnd):
