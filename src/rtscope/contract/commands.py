@@ -158,8 +158,9 @@ class LoadEnd:
     cpu_ns: Count
     errors: Text = ""
     """The end of what it wrote to standard error, if that was asked for."""
-    left: Count = 0
-    """Processes that lived when its first one had ended by itself; ended then."""
+    left: Count | None = None
+    """Processes that lived when its first one had ended by itself; ended then. None: of
+    an agent that did not say it."""
 
 
 # --- what the agent writes of changed and restored settings, files and directories ----

@@ -209,7 +209,7 @@ def _start(
         signal=end.signal,
         stopped=asked,
         lasted_ns=ended_ns - begun_ns,
-        left=end.left,
+        left=end.left or 0,
         stdout=_output(booted, script.STDOUT.format(number)),
         stderr=_output(booted, script.STDERR.format(number)),
         maps=_maps(prepared, booted, number, pid),
