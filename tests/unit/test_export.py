@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from fakes.measurements import record, thread
+from rtscope.contract import ThreadResult
 from rtscope.host.errors import UsageError
 from rtscope.present.formats.cyclictest import (
     histogram_text,
@@ -240,6 +241,23 @@ def test_the_histogram_up_to_a_limit_has_each_row_and_the_sums(tmp_path: Path) -
     assert "# Histogram Overflows: 00002 00000 00002" in text
     assert [t.samples for t in back.result.threads] == [len(LATENCIES_NS), 50]
     assert [t.max_ns for t in back.result.threads] == [1_999_000, 6_000]
+
+
+def rows_of(threads: Sequence[ThreadResult]) -> list[int]:
+    lines = histogram_text(threads).splitlines()
+    return [int(line.split()[0]) for line in lines if line[:1].isdigit()]
+
+
+def test_a_histogram_without_a_limit_has_each_row_up_to_the_longest() -> None:
+    assert rows_of([thread([3_000, 5_000, 9_000])]) == list(range(10))
+
+
+def test_a_histogram_of_very_many_cells_has_the_rows_that_are_not_empty() -> None:
+    threads = [thread([3_000, 700_000_000]), thread([4_000, 5_000])]
+
+    assert [us for us in rows_of(threads) if us < 100] == [3, 4, 5]
+    assert len(rows_of(threads)) == 4
+    assert len(rows_of(threads[:1])) > 690_000
 
 
 def test_the_last_row_of_a_histogram_is_that_of_the_maximum() -> None:

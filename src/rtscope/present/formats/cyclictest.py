@@ -18,6 +18,9 @@ from rtscope.stats.summary import summarize
 MAX_ROWS = 1_000_000
 """The longest histogram of cyclictest: 1 s."""
 
+MAX_CELLS = 1_000_000
+"""Some 7 MB."""
+
 OVERFLOWS_LISTED = "# Histogram Overflow at cycle number:"
 
 
@@ -50,13 +53,16 @@ def histogram_text(
     Return the histogram of cyclictest -h since 2.7.
 
     `rows` is its limit in microseconds: each row up to there, those beyond counted as
-    overflows. None: rows that are not empty, up to 1 s. `summed`: with the sums of -H.
+    overflows. None: each row up to the longest latency, at most 1 s; of a million cells
+    and more only rows that are not empty. `summed`: with the sums of -H.
     Raises ValueError for a thread without a sample.
     """
     columns = [microseconds_of(t, rows or MAX_ROWS) for t in threads]
     used = sorted({us for one, _ in columns for us in one})
     lines = ["# Histogram"]
-    for us in used if rows is None else range(rows):
+    whole = range(rows if rows is not None else max(used, default=-1) + 1)
+    few = rows is not None or len(whole) * len(columns) <= MAX_CELLS
+    for us in whole if few else used:
         counts = [one[us] for one, _ in columns]
         cells = [*counts, *([sum(counts)] if summed else [])]
         lines.append(f"{us:06} " + "\t".join(f"{n:06}" for n in cells))
