@@ -93,6 +93,18 @@ void lastcloser_end(struct lastcloser *c)
 	c->pipe = -1;
 }
 
+bool lastcloser_release(void)
+{
+	const bool any = taken_now + kept_now > 0;
+	struct lastcloser c;
+
+	if (!any)
+		return false;
+	c = lastcloser_begin(false);
+	lastcloser_end(&c);
+	return true;
+}
+
 void lastcloser_take(int fd)
 {
 	if (ending || taken_now == MOST_TAKEN)
@@ -107,10 +119,7 @@ void lastcloser_keep(int fd)
 		close(fd);
 		return;
 	}
-	if (kept_now == MOST_KEPT) {
-		struct lastcloser c = lastcloser_begin(false);
-
-		lastcloser_end(&c);
-	}
+	if (kept_now == MOST_KEPT)
+		lastcloser_release();
 	kept[kept_now++] = fd;
 }

@@ -26,6 +26,10 @@ void lastcloser_close(void);
 /* Takes a probe that is stopped. */
 void lastcloser_keep(int fd);
 
+/* Closes all that was taken and kept, as there are too many descriptors. Returns whether
+ * there was one. */
+bool lastcloser_release(void);
+
 /* Leaves all that is open now to another process; if there can be none, to this one. The
  * last of a watch is made however many there are. */
 struct lastcloser lastcloser_begin(bool last);

@@ -47,6 +47,17 @@ int perfevent_probe_type(void)
 	return err ? err : (int)type;
 }
 
+static int open_event(struct perf_event_attr *attr, int tid, int cpu)
+{
+	int fd = (int)syscall(SYS_perf_event_open, attr, tid, cpu, -1,
+			      PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0 && errno == EMFILE && lastcloser_release())
+		fd = (int)syscall(SYS_perf_event_open, attr, tid, cpu, -1,
+				  PERF_FLAG_FD_CLOEXEC);
+	return fd;
+}
+
 static int open_one(const struct perfevent_kind *kind, int tid, int cpu, bool sampler)
 {
 	struct perf_event_attr attr = {
@@ -81,8 +92,7 @@ static int open_one(const struct perfevent_kind *kind, int tid, int cpu, bool sa
 		attr.watermark = 1;
 		attr.wakeup_watermark = UINT32_MAX;
 	}
-	return (int)syscall(SYS_perf_event_open, &attr, cpu == PERFEVENT_OWN ? tid : -1,
-			    cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return open_event(&attr, cpu == PERFEVENT_OWN ? tid : -1, cpu);
 }
 
 static uint64_t mode_fields(enum perfevent_more more)
@@ -108,8 +118,7 @@ int perfevent_open_flow(uint32_t type, uint64_t config, int tid, int cpu,
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX,
 	};
-	const int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1,
-				    PERF_FLAG_FD_CLOEXEC);
+	const int fd = open_event(&attr, tid, cpu);
 
 	return fd < 0 ? -errno : fd;
 }
@@ -247,8 +256,7 @@ int perfring_make_of_thread(struct perfring *r, int tid, size_t bytes)
 		.watermark = 1,
 		.wakeup_watermark = UINT32_MAX,
 	};
-	const int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1,
-				    PERF_FLAG_FD_CLOEXEC);
+	const int fd = open_event(&attr, tid, -1);
 
 	return map_own(r, fd < 0 ? -errno : fd, bytes);
 }

@@ -48,6 +48,18 @@ static void many_probes_are_closed_by_another_process(void)
 	CHECK(waitpid(-1, NULL, 0) > 0);
 }
 
+static void all_is_closed_where_descriptors_are_few(void)
+{
+	const int one = opened(), probe = opened();
+
+	lastcloser_take(one);
+	lastcloser_keep(probe);
+	CHECK(lastcloser_release());
+	CHECK(!is_open(one) && !is_open(probe));
+	CHECK(!lastcloser_release());
+	CHECK(waitpid(-1, NULL, 0) > 0);
+}
+
 static void at_the_end_nothing_is_kept(void)
 {
 	struct lastcloser c = lastcloser_begin(true);
@@ -66,6 +78,7 @@ int main(void)
 {
 	what_is_taken_is_closed_when_asked_for();
 	many_probes_are_closed_by_another_process();
+	all_is_closed_where_descriptors_are_few();
 	at_the_end_nothing_is_kept();
 	return 0;
 }
