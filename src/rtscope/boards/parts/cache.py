@@ -20,14 +20,15 @@ import stat
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from pydantic_core import from_json
 
-from rtscope.host.errors import BoardError
+from rtscope.host.errors import BoardError, UsageError
+from rtscope.record.directory.place import hold
 
 MANIFEST = "manifest.json"
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,127}-[0-9a-f]{16}")
@@ -181,28 +182,17 @@ def unfinished(cache: Path) -> Iterator[Path]:
     """
     _make(cache / "parts")
     work = Path(tempfile.mkdtemp(dir=cache / "parts", prefix=_UNFINISHED))
-    number = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(number, fcntl.LOCK_EX)
-        yield work
+        with hold(work):
+            yield work
     finally:
-        os.close(number)
         shutil.rmtree(work, ignore_errors=True)
 
 
 def _remove_abandoned(work: Path) -> None:
-    """Remove what a killed builder has left."""
-    try:
-        number = os.open(work, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError:
-        return
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:  # it compiles
-        return
-    finally:
-        os.close(number)
-    shutil.rmtree(work, ignore_errors=True)
+    """Remove what a killed builder has left; not what another one compiles in."""
+    with suppress(UsageError), hold(work):
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def part_key(inputs: object) -> str:
