@@ -11,9 +11,7 @@
 #define COUNT_OF(list) (sizeof(list) / sizeof(*(list)))
 #define FILTER_BYTES   3500 /* the kernel takes a page */
 #define TERM_BYTES     40
-#define ELF_HEAD       20 /* elf.h: e_ident, e_type, e_machine */
-#define ELF_CLASS      4
-#define ELF_MACHINE    18
+#define ELF_CLASS      4 /* elf.h: of e_ident; 1 is 32 bits, 2 is 64 bits */
 
 /* Some architectures have the newer of two only. */
 static const long waits[] = {
@@ -58,13 +56,11 @@ static const long waits[] = {
 
 bool cyclewaits_known(int pid)
 {
-	char path[64], own[ELF_HEAD + 1], of[ELF_HEAD + 1];
+	char path[32], of[ELF_CLASS + 2];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return slurp("/proc/self/exe", own, sizeof(own)) == ELF_HEAD &&
-	       slurp(path, of, sizeof(of)) == ELF_HEAD &&
-	       own[ELF_CLASS] == of[ELF_CLASS] &&
-	       memcmp(own + ELF_MACHINE, of + ELF_MACHINE, 2) == 0;
+	return slurp(path, of, sizeof(of)) > ELF_CLASS &&
+	       of[ELF_CLASS] == (sizeof(long) == 8 ? 2 : 1);
 }
 
 static void put(char filter[FILTER_BYTES], const char *field, long value)
@@ -78,7 +74,8 @@ static void put(char filter[FILTER_BYTES], const char *field, long value)
 
 void cyclewaits_record(const char *instance, const int *tid, unsigned int tids)
 {
-	static const char *const events[] = { "sys_enter", "sys_exit" };
+	static const char *const files[] = { "enter/filter", "enter/enable",
+					     "exit/filter", "exit/enable" };
 	char filter[FILTER_BYTES] = "(", path[64];
 
 	for (size_t i = 0; i < COUNT_OF(waits); i++)
@@ -90,13 +87,10 @@ void cyclewaits_record(const char *instance, const int *tid, unsigned int tids)
 			put(filter, "common_pid", tid[i]);
 		strcat(filter, ")");
 	}
-	for (size_t i = 0; i < COUNT_OF(events); i++) {
-		snprintf(path, sizeof(path), "events/raw_syscalls/%s/filter",
-			 events[i]);
-		if (tracefs_write(instance, path, filter))
-			return; /* else all calls would come */
-		snprintf(path, sizeof(path), "events/raw_syscalls/%s/enable",
-			 events[i]);
-		tracefs_write(instance, path, "1");
+	for (size_t i = 0; i < COUNT_OF(files); i++) {
+		snprintf(path, sizeof(path), "events/raw_syscalls/sys_%s", files[i]);
+		/* without its filter all calls would come */
+		if (tracefs_write(instance, path, i % 2 ? "1" : filter))
+			return;
 	}
 }
