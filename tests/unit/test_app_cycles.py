@@ -312,6 +312,17 @@ def asked_anew(numbers: Iterable[int]) -> list[Run]:
     return runs
 
 
+def test_the_pace_of_wake_ups_that_are_late_in_turn_is_their_mean() -> None:
+    # as seen of a ticker of Go: most intervals are longer, as many are shorter
+    offsets = [0, 290_000, 580_000]
+    period = cycles([woken(n * 5 * MS + offsets[n % 3]) for n in range(1, 200)]).period
+
+    assert period is not None
+    assert period.basis is Basis.WAKEUPS
+    assert abs(period.period_ns - 5 * MS) < 50_000
+    assert period.missed == 0
+
+
 def test_sleeps_beside_a_lock_at_a_steady_pace_are_the_cycles() -> None:
     """The pace is that of the thread that has the lock, two sleeps of 5 ms apart."""
     sleep = 5 * MS

@@ -36,6 +36,8 @@ MOST_PERIODS = 3
 """In the mean of the intervals: more, and the shorter of two waits is no period."""
 MOST_WAKEUPS = 8
 """Of a cycle with a timer, among which its own is looked for."""
+AT_ONCE = 16
+"""Intervals of wake-ups without a timer, at most, whose mean is a period."""
 MOST_PACES = 4
 """Of a cycle without one: more add up to a pace that none of them has."""
 SAME_REQUEST = 1.5
@@ -369,10 +371,27 @@ def _paced(runs: Sequence[Run]) -> Beginnings | None:
         near = NEAR_SHARE if step == 1 else NEARER_SHARE
         series = [range(first, len(runs), step) for first in range(step)]
         likely = max(series, key=lambda some: _slept_ns(runs, some) / max(1, len(some)))
-        period_ns = steady_ns(_intervals(runs, likely), near, SINGLE_PACES)
+        intervals = _intervals(runs, likely)
+        period_ns = steady_ns(intervals, near, SINGLE_PACES)
         if period_ns is not None:
-            return Beginnings(period_ns, Basis.WAKEUPS, frozenset(likely))
+            mean_ns = _mean_ns(intervals, period_ns, near)
+            return Beginnings(mean_ns, Basis.WAKEUPS, frozenset(likely))
     return None
+
+
+def _mean_ns(intervals: Sequence[int], period_ns: int, near: float) -> int:
+    """
+    Return the median of the means of several that follow each other.
+
+    A wake-up that is late makes one interval longer and the next one shorter.
+    """
+    both = [(one, periods_in(one, period_ns, near)) for one in intervals]
+    known = [(one, number) for one, number in both if number is not None]
+    several = min(AT_ONCE, (len(known) + 1) // 2)
+    rows = [known[at : at + several] for at in range(len(known) - several + 1)]
+    return median_low(
+        [round(sum(one for one, _ in row) / sum(n for _, n in row)) for row in rows]
+    )
 
 
 def _after_sleeps(runs: Sequence[Run], due: Sequence[int]) -> Beginnings | None:
