@@ -140,6 +140,16 @@ def test_a_sleep_for_an_interval_drifts_by_the_cycle() -> None:
     assert period.drift_ns_per_s == pytest.approx(1e9 / 11)
 
 
+def test_a_cycle_as_long_as_its_sleep_makes_the_interval_twice_as_long() -> None:
+    # usleep(2000) beside work of 2 ms
+    step = 4 * MS
+    runs = [
+        run(n * step, flags=RELATIVE, armed=n * step - 2 * MS) for n in range(1, 12)
+    ]
+
+    assert "100 % longer than the interval" in cycle_words(cycles(runs))
+
+
 def test_sleeps_that_ask_for_more_than_they_last_have_no_drift() -> None:
     """As in tokio: it asks for whole milliseconds, and others wake it, too."""
     runs = [run(n * MS, flags=RELATIVE, armed=n * MS - MS - 300) for n in range(1, 12)]

@@ -166,7 +166,8 @@ def drift_words(period: Period) -> str:
     """Say by how much its time moves; empty if it does not."""
     if not period.drift_ns_per_s:
         return ""
-    share = 100 * period.drift_ns_per_s / NS_PER_S
+    later_ns = period.drift_ns_per_s
+    share = 100 * later_ns / (NS_PER_S - later_ns)
     return f"{count(share)} % longer than the interval it asks for"
 
 
