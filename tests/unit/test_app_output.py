@@ -300,7 +300,7 @@ def test_a_cycle_is_explained_in_the_words_of_a_wake_up() -> None:
         "10.0 µs preempted or waiting. "
     )
     assert "nterrupts off in f: 20.0 µs" in words
-    assert "the program's own code (cycle): 100 µs" in words
+    assert "the program's own code and calls (cycle): 100 µs" in words
     longer = replace(thread, cut_longest_ns=1_090_000)
     assert longest_words(longer, cycle, whole).startswith(
         "1,090 µs, without a trace that explains it; of those with one: 120 µs from"
