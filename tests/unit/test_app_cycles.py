@@ -283,6 +283,36 @@ def test_two_timers_that_are_as_far_apart_each_time_are_not_a_period_apart() -> 
     assert found.period.missed == 0
 
 
+def test_three_timers_of_one_period_are_not_as_far_apart_as_the_first_two() -> None:
+    found = cycles(
+        [run(n * 10 * MS + k * 3 * MS) for n in range(1, 60) for k in (0, 1, 2)]
+    )
+
+    assert found.period is not None
+    assert (found.period.period_ns, found.period.missed) == (10 * MS, 0)
+
+
+@pytest.mark.parametrize("rows", [(120, 100), (3, 100, 2), (40,) * 5, (9,) * 30])
+def test_a_loop_that_begins_anew_from_then_on_has_the_cycles_of_all(
+    rows: tuple[int, ...],
+) -> None:
+    # if (now > next) next = now: no cycle lasts until the recording ends
+    rng = random.Random(5)
+    runs: list[Run] = []
+    due = 0
+    for number in rows:
+        due += rng.randrange(MS)
+        for _ in range(number):
+            due += 2 * MS
+            runs.append(run(due, armed=runs[-1].in_ns + 50 if runs else due - MS))
+    found = cycles(runs)
+
+    assert found.period is not None
+    assert (found.period.period_ns, found.period.basis) == (2 * MS, Basis.TIME)
+    assert (len(found.cycles), found.period.overruns) == (sum(rows), 0)
+    assert found.response.max_ns == 120
+
+
 def test_a_time_near_the_grid_stands_for_no_period_that_has_one() -> None:
     at = [*range(MS, 100 * MS, MS), 50 * MS + 9_000, 150 * MS + 400_000]
     found = cycles([run(due, armed=due - MS + 120) for due in sorted(at)])

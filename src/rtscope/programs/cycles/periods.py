@@ -7,6 +7,7 @@ the thread. Without such, all timers are tried, then waits for one interval, the
 first; without a timer, wake-ups that come at one pace.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,8 @@ FEWEST = 4
 """Intervals without which nothing is called a period."""
 EXACT_SHARE = 0.4
 """Of the intervals between every n-th timer, equal to the ns: else it is no grid."""
+A_ROW = 3
+"""Times that are whole periods apart, after which a loop begins anew from then on."""
 MOST_PERIODS = 3
 """In the mean of the intervals: more, and the shorter of two waits is no period."""
 MOST_WAKEUPS = 8
@@ -275,21 +278,28 @@ def _on_a_grid(
     A loop that reads its clock again for each sleep is some ns off each time, and keeps
     a time over several periods to the ns more often than that over one.
     """
+    anew: tuple[int, Sequence[int]] = 0, ()
     for step in range(1, MOST_WAKEUPS + 1):
         apart = Counter(_intervals(runs, absolute, step))
         if not apart:
             break
         over_ns, number = apart.most_common(1)[0]
         wanted = max(FEWEST, EXACT_SHARE * apart.total() / step)
-        if over_ns > 0 and number >= wanted:
-            is_each = _are_near(_intervals(runs, absolute), over_ns / step)
-            period_ns = round(over_ns / step) if is_each else over_ns
-            members = _of_one_phase(runs, absolute, period_ns)
-            # Two timers are as far apart in each period: that is none.
-            lasted_ns = runs[absolute[-1]].due_ns - runs[absolute[0]].due_ns
-            if len(members) * MOST_PERIODS * period_ns >= lasted_ns:
-                return period_ns, members
-    return 0, ()
+        if over_ns <= 0 or number < wanted:
+            continue
+        is_each = _are_near(_intervals(runs, absolute), over_ns / step)
+        period_ns = round(over_ns / step) if is_each else over_ns
+        phases = _phases(runs, absolute, period_ns)
+        found = period_ns, [index for some in phases for index in some]
+        # Two timers are as far apart in each period: that is none.
+        lasted_ns = runs[absolute[-1]].due_ns - runs[absolute[0]].due_ns
+        least = lasted_ns / (MOST_PERIODS * period_ns)
+        if max(map(len, phases)) >= least:
+            return found
+        rows = [some for some in phases if len(some) >= A_ROW]
+        if not anew[0] and sum(map(len, rows)) >= least:
+            anew = found
+    return anew
 
 
 def _are_near(intervals: Sequence[int], period_ns: float) -> bool:
@@ -298,17 +308,30 @@ def _are_near(intervals: Sequence[int], period_ns: float) -> bool:
     return sum(near) >= STEADY_SHARE * len(near)
 
 
-def _of_one_phase(
+def _phases(
     runs: Sequence[Run], absolute: Sequence[int], period_ns: int
-) -> Sequence[int]:
-    """Return those of the commonest phase; of equals, the one after most sleep."""
+) -> Sequence[Sequence[int]]:
+    """
+    Return those of the commonest phase; of equals, the one after most sleep.
+
+    Before and after these, those of another phase: a loop may begin anew from now on,
+    as after a cycle that was too long. Two timers are at two phases all the time.
+    """
     phases: dict[int, list[int]] = {}
     for index in absolute:
         phases.setdefault(runs[index].due_ns % period_ns, []).append(index)
     most = max(map(len, phases.values()))
     # Of two sleeps in each cycle one may be left out at an end of the recording.
     likely = [some for some in phases.values() if len(some) >= most - 1]
-    return max(likely, key=lambda some: _slept_ns(runs, some) / len(some))
+    main = max(likely, key=lambda some: _slept_ns(runs, some) / len(some))
+    others = [some for some in phases.values() if some is not main and len(some) > 1]
+    kept = [main]
+    for some in sorted(others, key=len, reverse=True):
+        at = bisect_left(kept, some[0], key=lambda one: one[0])
+        is_after = at == 0 or kept[at - 1][-1] < some[0]
+        if is_after and (at == len(kept) or some[-1] < kept[at][0]):
+            kept.insert(at, some)
+    return kept
 
 
 def _with_slipped(
