@@ -164,3 +164,17 @@ def test_another_wait_in_the_middle_of_a_cycle_is_of_it(flags: int) -> None:
     assert made is not None
     assert made.response.max_ns == 4 * MS + 80 * US
     assert made.between == 0
+
+
+def test_with_a_given_period_a_cycle_that_another_began_ends_where_it_waits() -> None:
+    runs = [served(-1, flags=EVENT_LOOP)]
+    for number in range(20):
+        first = replace(timed(number), flags=EVENT_LOOP)
+        if number % 5 == 4:  # it came just before the time
+            first = replace(first, armed_ns=0, due_ns=0, woken_ns=first.due_ns - 9 * US)
+        runs += [first, served(number, flags=EVENT_LOOP)]
+    made = cycles_of(runs, given_ns=10 * MS)
+
+    assert made is not None
+    assert len(made.cycles) == 20
+    assert made.response.max_ns < 300 * US

@@ -7,7 +7,7 @@ period every run is a cycle, from its wake-up on. All numbers are of the samples
 themselves, not of buckets; a percentile that their number does not support is None.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median_low
@@ -181,7 +181,8 @@ def cycles_of(
     groups = list(_groups(serving, found))
     if found is not None and _serves_others(groups, found):
         found, groups = None, list(_groups(serving, None))
-    groups = [_until_it_waits(group) for group in groups]
+    idle = {one[0].wait for one in groups if one[0].due_ns} - {0}
+    groups = [_until_it_waits(group, idle) for group in groups]
     whole = [group for group in groups if not _is_cut(group)]
     cycles = tuple(map(_cycle, whole))
     kept = tuple(one for one in cycles if one.begin_ns >= from_ns)
@@ -279,15 +280,15 @@ def _groups(runs: Sequence[Run], found: Beginnings | None) -> Iterator[list[Run]
         yield group
 
 
-def _until_it_waits(group: list[Run]) -> list[Run]:
+def _until_it_waits(group: list[Run], idle: Set[int]) -> list[Run]:
     """
     Return the runs until the thread waits for its next cycle.
 
-    That is where it slept before a timer began this one: who wakes it there then wants
-    something else.
+    That is where it slept before this one, and a timer has begun cycles: who wakes it
+    there then wants something else.
     """
     first = group[0]
-    if not (first.due_ns and first.wait):
+    if first.wait not in idle:
         return group
     again = (at for at, run in enumerate(group) if at and run.wait == first.wait)
     return group[: next(again, len(group))]
