@@ -304,6 +304,31 @@ def is_trial(words: Sequence[str]) -> bool:
     return given.get("--duration-ns") == str(length_ns)
 
 
+def measures(pid: int) -> bool:
+    """Tell whether an agent of a campaign has a real-time thread: it samples then."""
+    return any(
+        policy_of(task) in (os.SCHED_FIFO, os.SCHED_RR)
+        for agent in agents_of(pid, "measure")
+        for task in tasks_of(agent)
+    )
+
+
+def tasks_of(pid: int) -> list[int]:
+    """Return the threads of a process; none if it is gone."""
+    try:
+        return [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def policy_of(tid: int) -> int | None:
+    """Return the policy of a thread; None if it is gone."""
+    try:
+        return os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK
+    except ProcessLookupError:
+        return None
+
+
 def workers_of(pid: int) -> list[int]:
     """Return the processes of stress-ng among those of a campaign."""
     return [

@@ -29,6 +29,7 @@ from rig import (
     due,
     invalid,
     marked,
+    measures,
     most_long,
     out_of_memory,
     records_in,
@@ -235,7 +236,7 @@ def test_a_cpu_that_goes_offline_makes_the_run_invalid_and_its_samples_are_kept(
     out = tmp_path / "results"
     words = ("--load", "cpu", "--deadline", "10s", "--claim", "1/1s")
     with rtscope(*campaign(out, *words, seconds=3)) as run:
-        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        until(lambda: measures(run.pid), what="it measures")
         time.sleep(0.5)
         last_cpu.write_text("0")
         if back:
@@ -260,14 +261,14 @@ def test_a_cpu_that_is_not_measured_and_goes_offline_limits_the_verdict(
     others = format_cpulist(cpu for cpu in CPUS if cpu != CPUS[-1])
     words = ("--load", "idle", "--cpus", others, "--deadline", "10s")
     with rtscope(*campaign(out, *words, "--claim", "1/1s", seconds=2)) as run:
-        until(lambda: bool(agents_of(run.pid, "measure")), what="it measures")
+        until(lambda: measures(run.pid), what="it measures")
         time.sleep(0.5)
         last_cpu.write_text("0")
         last_cpu.write_text("1")
         done = run.finish()
 
-    kept = only_record(out)
     assert done.status == 4, done.stderr
+    kept = only_record(out)
     assert "HELD" not in done.stdout.decode()
     assert "cpus_changed" in doubts(kept)
     assert invalid(kept) == set()
