@@ -21,8 +21,9 @@ from rig import PATIENCE_S, most_long, rtscope
 ROOT = Path(__file__).parents[2]
 STEPS = ROOT / "examples" / "checked-program"
 PAGE = ROOT / "docs" / "tutorial" / "a-checked-program.md"
-LAST = "8-library"
-TIMES = ("--settle", "300ms", "--duration", "1500ms")
+NAIVE, LAST = "1-naive", "8-library"
+SETTLES = ("300ms", "1s", "4s")
+"""On a busy machine a program takes longer to make its thread real-time."""
 
 OF_THE_MACHINE = {"RA12", "RA13", "RA14", "RA17"}
 """What other threads, the kernel and a host do to the last step."""
@@ -72,11 +73,15 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def checked(steps: Path, step: str) -> Mapping[str, Any]:
     # What a library looks up late is of the library, not of the step.
     env = {**os.environ, "LD_BIND_NOW": "1"}
-    words = ("app", "check", "--json", *TIMES, "--", steps / step)
-    with rtscope(*words, steps / "log", env=env) as running:
-        done = running.finish(3 * PATIENCE_S)
-    assert done.status in (0, 1), done.stderr
-    document: Mapping[str, Any] = json.loads(done.stdout)
+    for settle in SETTLES:
+        times = ("--settle", settle, "--duration", "1500ms")
+        words = ("app", "check", "--json", *times, "--", steps / step)
+        with rtscope(*words, steps / "log", env=env) as running:
+            done = running.finish(3 * PATIENCE_S)
+        assert done.status in (0, 1), done.stderr
+        document: Mapping[str, Any] = json.loads(done.stdout)
+        if step == NAIVE or not finds(document, "RA01", ""):
+            break
     return document
 
 
@@ -86,7 +91,7 @@ def finds(document: Mapping[str, Any], id_: str, word: str) -> bool:
     )
 
 
-NAMES = ["1-naive", *(row.step for row in rows())]
+NAMES = [NAIVE, *(row.step for row in rows())]
 
 
 def test_the_page_names_the_findings_that_may_stay() -> None:
