@@ -27,7 +27,7 @@ from rtscope.explain.instructions.holders import IDLE
 from rtscope.explain.instructions.path import Cpus, runs_of_all
 from rtscope.explain.instructions.requested import (
     asked_in,
-    interrupt_to,
+    released_by,
     request_of,
     timers_in,
     transmits,
@@ -307,8 +307,9 @@ class Search:
             return None
         for cpu in {one.cpu for one in self._switches}:
             runs = self._runs_on(cpu)
-            for i in range(begun(runs, waits.begin_ns), begun(runs, waits.end_ns)):
-                if transmits(runs[i]) and (timers := timers_in(interrupt_to(runs, i))):
+            first = begun(runs, waits.begin_ns)
+            for i in range(first, begun(runs, waits.end_ns)):
+                if transmits(runs[i]) and (timers := released_by(runs, first, i)):
                     end_ns = runs[i].begin_ns
                     return replace(waits, end_ns=end_ns, timers=timers, sends=True)
         return None

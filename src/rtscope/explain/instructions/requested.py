@@ -84,6 +84,26 @@ def timers_in(runs: Sequence[Run]) -> tuple[str, ...]:
     return tuple(one for one in names if not one.startswith(_TICKS))
 
 
+def released_by(runs: Sequence[Run], first: int, at: int) -> tuple[str, ...]:
+    """
+    Return the timers' callbacks that had a frame transmitted at a run; none did: none.
+
+    Of the interrupt that transmits, or on PREEMPT_RT, where ksoftirqd does so behind
+    it, the last one since the `first` run that let the queue of an interface go on.
+    """
+    if inside := timers_in(interrupt_to(runs, at)):
+        return inside
+    for run in reversed(runs[first:at]):
+        callback = callback_of(run)
+        names = {plain(frame.name) for frame in run.frame.chain()}
+        if callback is not None and names & _LET_GO_ON:
+            return (plain(callback),)
+    return ()
+
+
+_LET_GO_ON = frozenset({"__netif_schedule", "__netif_reschedule"})
+
+
 def transmits(run: Run) -> bool:
     """Tell whether a frame is handed to the driver of its interface."""
     return any(
