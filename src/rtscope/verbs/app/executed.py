@@ -16,7 +16,7 @@ from rtscope.programs.memorymap import MemoryMap, parse_maps
 
 MAX_SHOWN = 3
 LEFT_AT_ONCE = "it executed another one before that could be looked at"
-ENDED_AT_ONCE = "it ended before that could be looked at"
+ENDED_AT_ONCE = "it ended before that could be looked at, or executed another one"
 
 
 @dataclass(frozen=True, slots=True)
