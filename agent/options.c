@@ -46,6 +46,7 @@ enum {
 	OPT_GROWTH,
 	OPT_KEEP_SAMPLES,
 	OPT_EVENT,
+	OPT_NAME,
 	OPT_PID,
 	OPT_STACKS,
 	OPT_PROBE,
@@ -86,6 +87,7 @@ static const struct option long_options[] = {
 	{ "growth", no_argument, NULL, OPT_GROWTH },
 	{ "keep-samples", no_argument, NULL, OPT_KEEP_SAMPLES },
 	{ "event", required_argument, NULL, OPT_EVENT },
+	{ "name", required_argument, NULL, OPT_NAME },
 	{ "pid", required_argument, NULL, OPT_PID },
 	{ "stacks", required_argument, NULL, OPT_STACKS },
 	{ "probe", required_argument, NULL, OPT_PROBE },
@@ -303,10 +305,8 @@ static int parse_option(int option, char *text, struct options *o)
 		o->event_text = text;
 		return event_parse(text, &o->event);
 	case OPT_LOCK_MEMORY:
-		o->lock_memory = true;
-		return 0;
 	case OPT_INHERIT:
-		o->inherit = true;
+		*(option == OPT_INHERIT ? &o->inherit : &o->lock_memory) = true;
 		return 0;
 	case OPT_HOST_LINK:
 		o->link.watch = true;
@@ -319,7 +319,8 @@ static int parse_option(int option, char *text, struct options *o)
 		o->memory_limit = text;
 		return knob_value_ok(text) ? 0 : -EINVAL;
 	case OPT_LOG:
-		o->log_path = text;
+	case OPT_NAME:
+		*(option == OPT_LOG ? &o->log_path : &o->name) = text;
 		return 0;
 	case OPT_ERRORS:
 		o->errors = true;
@@ -458,6 +459,7 @@ int options_parse(int argc, char **argv, struct options *out, char error[OPTIONS
 		.interval_ns = 1000000,
 		.duration_ns = 10 * INT64_C(1000000000),
 		.worst = 16,
+		.name = "rtscope",
 		.stacks = 32,
 	};
 

@@ -66,6 +66,7 @@ struct options {
 		event;          /* what wakes the threads; their timers without one */
 	const char *event_text; /* as it was given */
 	unsigned int worst;
+	const char *name; /* of its threads, before the CPU */
 	bool hold_cpu_awake;
 	bool growth;       /* tell once a second what the histogram grew by */
 	bool keep_samples; /* the latency of each wake-up, for the whole run */

@@ -189,7 +189,7 @@ static void *run(void *arg)
 	sigset_t wake_only;
 	char name[16];
 
-	snprintf(name, sizeof(name), s->is_stimulus ? "rtscope-ev/%d" : "rtscope/%d",
+	snprintf(name, sizeof(name), "%.10s%s/%d", s->name, s->is_stimulus ? "-ev" : "",
 		 s->cpu);
 	prctl(PR_SET_NAME, name, 0, 0, 0);
 

@@ -70,6 +70,7 @@ struct sampler {
 	void (*loop)(struct sampler *s);
 	struct eventway *way;
 	bool is_stimulus;
+	const char *name;
 	int reports_fd; /* of the tracers hwlat and timerlat */
 	struct timerlat *timerlat;
 

@@ -115,6 +115,7 @@ static enum exit_status start_one(struct run *run, struct emit *out, unsigned in
 	struct sampler *s = &run->sampler[i];
 
 	s->interval_ns = run->options->interval_ns;
+	s->name = run->options->name;
 	s->stop = &run->stop;
 	if (sampler_start(run->sampler, i, run->threads))
 		return emit_error(out, "other", "cannot start a thread",

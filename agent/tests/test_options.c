@@ -43,6 +43,7 @@ static void the_defaults_are_these(void)
 	CHECK(o.interval_ns == 1000000 && o.duration_ns == 10000000000 &&
 	      o.phase_ns == 0);
 	CHECK(o.worst == 16 && !o.hold_cpu_awake && o.knobs == 0);
+	CHECK(strcmp(o.name, "rtscope") == 0);
 	CHECK(!o.link.watch && !o.link.heartbeat && !o.user_given);
 	CHECK(!o.trace && !o.growth);
 }
@@ -51,7 +52,7 @@ static void all_options_of_a_measurement_arrive(void)
 {
 	CHECK(parse("measure --host-link --cpus 1,3 --policy rr --priority 7 "
 		    "--interval-ns "
-		    "200000 --duration-ns 5000000000 --phase-ns 31 --worst 64 "
+		    "200000 --duration-ns 5000000000 --phase-ns 31 --worst 64 --name x "
 		    "--hold-cpu-awake --growth --set governor=performance --set "
 		    "rt_runtime_us=-1") == 0);
 	CHECK(o.link.watch && !o.link.heartbeat);
@@ -60,6 +61,7 @@ static void all_options_of_a_measurement_arrive(void)
 	CHECK(o.interval_ns == 200000 && o.duration_ns == 5000000000 &&
 	      o.phase_ns == 31);
 	CHECK(o.worst == 64 && o.hold_cpu_awake && o.growth && o.knobs == 2);
+	CHECK(strcmp(o.name, "x") == 0);
 	CHECK(strcmp(o.knob[0].name, "governor") == 0);
 	CHECK(strcmp(o.knob[0].value, "performance") == 0);
 	CHECK(strcmp(o.knob[1].value, "-1") == 0);

@@ -9,6 +9,7 @@ from rig import NEEDS_APT, rtscope
 
 from rtscope.measure.events import event_names
 from rtscope.record.directory.records import open_records
+from rtscope.record.model import RunRecord
 from rtscope.stats.wakeparts import parts_seen
 
 pytestmark = [pytest.mark.system, NEEDS_APT]
@@ -248,3 +249,34 @@ def test_events_of_a_board_repeat_to_the_byte(tmp_path: Path) -> None:
     digests = {r.run.event: r.result_digest for r in open_records(tmp_path / "out")}
     assert len(set(digests.values())) == len(digests) == 10
     assert {event.partition(":")[0] for event in digests} <= set(event_names())
+
+
+@pytest.mark.parametrize(("load", "line"), [("packets", "eth1"), ("interrupts", "uio")])
+def test_a_load_of_events_comes_at_its_rate_by_its_driver(
+    load: str, line: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    words = (
+        *("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt"),
+        *("--load", f"{load}:2000,idle", "--duration", "1s", "--settle", "1s"),
+        *("--cpus", "1", "--out", out),
+    )
+    with rtscope(*words) as campaign:
+        done = campaign.finish(600.0)
+
+    assert done.status == 0, done.stderr
+    records = {one.run.load: one for one in open_records(out)}
+    loaded, idle = records[f"{load}:2000"], records["idle"]
+    assert loaded.load.throughput.keys() == {load}
+    assert 1900 < loaded.load.throughput[load] < 2100
+    assert {"load_below_rate", "load_unproved"}.isdisjoint(c.id for c in loaded.caveats)
+    assert count_of(loaded, line) > 1500
+    assert not count_of(idle, line)
+
+
+def count_of(record: RunRecord, line: str) -> int:
+    """Return how often an interrupt came while a run measured, on all CPUs."""
+    machine = record.result.machine
+    assert machine is not None
+    rows = machine.interrupts
+    return sum(sum(row.per_cpu.values()) for row in rows if line in row.name)

@@ -16,7 +16,7 @@ from rtscope.measure.campaign.file import (
     to_dict,
 )
 from rtscope.measure.campaign.model import Campaign, RunTable
-from rtscope.measure.loads import load_names
+from rtscope.measure.loads import get_load, load_names
 
 S = 1_000_000_000
 
@@ -229,7 +229,7 @@ def test_a_huge_file_is_refused(tmp_path: Path) -> None:
 RUNS = st.builds(
     RunTable,
     loads=st.lists(
-        st.sampled_from([n for n in load_names() if n != "custom"]),
+        st.sampled_from([get_load(n).name for n in load_names() if n != "custom"]),
         min_size=1,
         unique=True,
     ).map(tuple),

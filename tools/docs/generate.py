@@ -175,23 +175,25 @@ def _loads() -> Iterator[str]:
     yield "# Loads"
     yield ""
     yield "What keeps the machine busy while its wake-ups are measured."
-    yield "They are run by stress-ng, with one worker for each measured CPU."
+    yield "Most are run by stress-ng, with one worker for each measured CPU."
+    yield "A load counts as alive while its CPU time grows."
+    yield "A worker works if one of its signs is seen in each window."
     page = "proof-that-a-load-ran.md"
     yield f"How it is shown that one ran: [{page}](../explanation/{page})."
     for name in load_names():
         load = get_load(name)
         yield from ("", f"## {name}", "", sentences(load.why), "")
         argv = " ".join(load.argv).replace("{workers}", "WORKERS")
-        yield f"* Started as: {f'`stress-ng {argv}`' if argv else 'no stress-ng'}."
+        started = f"`stress-ng {argv}`" if argv else "no stress-ng"
+        event = f"the agent, with the event `{load.event}`" if load.event else ""
+        yield f"* Started as: {event or started}."
         for need in Need:
-            if need in load.needs:
+            if need in load.needs and need in NEEDS:
                 yield f"* Needs: {NEEDS[need]}"
-        if load.expects_progress:
-            yield "* Counts as alive while its CPU time grows."
-        elif load.needs:
+        if load.needs and not load.expects_progress:
             yield "* If its CPU time does not grow, that it ran is unproved."
         if load.argv or load.needs:
-            yield f"* A worker works if, in each window, it {_signs(load.alive)}."
+            yield f"* Works: {_signs(load.alive)}."
 
     yield from (
         "",
@@ -243,14 +245,12 @@ def _events() -> Iterator[str]:
 
 
 def _signs(alive: SignsOfLife) -> str:
-    """What shows that a worker works, as the end of a sentence."""
-    signs = [f"has at least {alive.cpu_percent:g} % of the CPU time it could have"]
+    """What shows that a worker works, in words."""
+    signs = [f"has {alive.cpu_percent:g} % of the CPU time it could have"]
     signs += ["is preempted"] if alive.preempted else []
     if alive.switches_per_s is not None:
         each = alive.switches_per_s
-        signs.append(
-            f"switches at least {'once' if each == 1 else f'{each:g} times'} a second"
-        )
+        signs.append(f"switches {'once' if each == 1 else f'{each:g} times'} a second")
     signs += ["waits for a disk"] if alive.disk_wait else []
     return " or ".join(signs)
 

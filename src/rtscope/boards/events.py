@@ -1,5 +1,5 @@
 """
-What an event needs on a virtual board: `events.toml`, read and checked.
+What an event, or a load of events, needs on a virtual board: `events.toml`, checked.
 
 An event without a row needs nothing. Pure.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 from rtscope.boards.catalogue import Board, read_table, tuples
 from rtscope.host.errors import UsageError
+from rtscope.measure.loads import get_load
 
 _DEVICES = "devices"
 _ENDS = ("from=", "to=")
@@ -25,24 +26,42 @@ class EventNeeds:
     device: str = ""
 
 
-def needs_of(event: str) -> EventNeeds:
-    """Return what an event needs, as a run has it: `can:from=can0:to=can1`."""
-    return _rows().get(_way(event), EventNeeds())
+def needs_of(*events: str) -> EventNeeds:
+    """Return what events need, as a run has them: `can:from=can0:to=can1`."""
+    rows = [_rows().get(_way(event), EventNeeds()) for event in events]
+    return EventNeeds(
+        modules=tuple(dict.fromkeys(name for row in rows for name in row.modules)),
+        before=tuple(dict.fromkeys(line for row in rows for line in row.before)),
+        device=next((row.device for row in rows if row.device), ""),
+    )
 
 
-def with_devices_for(board: Board, event: str) -> Board:
+def with_devices_for(board: Board, event: str, load: str = "idle") -> Board:
     """
-    Return a board with the devices that an event needs.
+    Return a board with the devices that an event and a load need.
 
-    UsageError if it has none of them, or none with these names.
+    UsageError if it has none of them, or none with these names, or not enough.
     """
+    measured = _with_devices(board, event, f"--event {event}")
+    sent = get_load(load).event
+    if not sent:
+        return measured
+    loaded = _with_devices(board, sent, f"--load {load}")
+    if measured.event_devices and loaded.event_devices:
+        raise UsageError(
+            f"--load {load}, --event {event}: a board has devices for one of "
+            "them; choose another load, or an event without devices"
+        )
+    return loaded
+
+
+def _with_devices(board: Board, event: str, option: str) -> Board:
     way = _way(event)
     name = way.partition(":")[0]
     known = [key for key in _rows() if key.partition(":")[0] == name]
     if known and way not in known:
         raise UsageError(
-            f"--event {event}: virtual boards have no such ends; write "
-            f"{', '.join(known)}"
+            f"{option}: virtual boards have no such ends; write {', '.join(known)}"
         )
     device = needs_of(event).device
     if not device:
@@ -51,8 +70,8 @@ def with_devices_for(board: Board, event: str) -> Board:
     if board.name not in row["boards"]:
         others = ", ".join(row["boards"])
         raise UsageError(
-            f"--event {event}: the virtual board {board.name} has not {row['title']}; "
-            f"choose another event, or a board that has them: {others}"
+            f"{option}: the virtual board {board.name} has not {row['title']}; choose "
+            f"something else, or a board that has them: {others}"
         )
     return replace(board, event_devices=tuple(row["options"]))
 

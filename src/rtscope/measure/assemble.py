@@ -21,8 +21,12 @@ from rtscope.measure.loads import (
     Load,
     LoadCommand,
     Need,
+    Stream,
+    errors_of,
     get_load,
     operations_of,
+    stream_caveats,
+    stream_of,
     throughput_of,
 )
 from rtscope.measure.observe import Observation
@@ -93,14 +97,17 @@ class Measured:
 def assemble(measured: Measured) -> RunRecord:
     """Return the record; TargetError without a first and a last line of the agent."""
     seen, load = measured.seen, measured.load
+    kind = get_load(measured.run.load)
     if seen.hello is None or seen.result is None:
         raise TargetError("the agent sent no first line")
+    span_ns = (seen.result.start_ns, seen.result.end_ns)
+    stream = stream_of(load.log, span_ns) if kind.event else None
     load_ticks = tuple(seen.load_ticks)
     proof = LoadProof(
-        get_load(measured.run.load),
+        kind,
         load.command.argv,
         seen.load_windows,
-        (seen.result.start_ns, seen.result.end_ns),
+        span_ns,
         ticks=load_ticks,
     )
     record = RunRecord(
@@ -122,8 +129,8 @@ def assemble(measured: Measured) -> RunRecord:
             version=load.version,
             ticks=load_ticks,
             end=seen.load_end,
-            throughput=_figures(throughput_of, load.metrics),
-            log_tail=load.log[-LOG_TAIL:],
+            throughput=_throughput(kind, load, stream),
+            log_tail=(errors_of(load.log) if kind.event else load.log)[-LOG_TAIL:],
             operations=_figures(operations_of, load.metrics),
             windows=thinned(seen.load_windows),
             workers=proof.workers,
@@ -137,7 +144,10 @@ def assemble(measured: Measured) -> RunRecord:
         tuning=measured.tuning,
         parts=measured.parts,
     )
-    missing = proof.caveats(ended_early=seen.load_ended_early)
+    missing = (
+        *proof.caveats(ended_early=seen.load_ended_early),
+        *stream_caveats(kind, stream),
+    )
     caveats = (*measured.caveats, *_caveats(record, measured), *missing)
     return replace(record, caveats=gravest_first(caveats))
 
@@ -168,6 +178,14 @@ def _caveats(record: RunRecord, measured: Measured) -> Iterator[Caveat]:
             ended_early=measured.seen.load_ended_early,
             window_ns=(record.result.start_ns, record.result.end_ns),
         )
+
+
+def _throughput(
+    kind: Load, load: LoadSeen, stream: Stream | None
+) -> Mapping[str, float]:
+    if stream is not None:
+        return {kind.kind: stream.rate_per_s}
+    return _figures(throughput_of, load.metrics)
 
 
 def _figures(

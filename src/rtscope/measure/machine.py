@@ -148,6 +148,11 @@ def load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
             "a virtual board (--target virtual:pc), or start it yourself with --load "
             "custom --command"
         )
+    if named := [load.name for load in loads if Need.DEVICES in load.needs]:
+        raise UsageError(
+            f"{', '.join(named)}: needs devices that only virtual boards have; measure "
+            "on one (--target virtual:pc), or choose --load network here"
+        )
     needy = [load.name for load in loads if load.uses_stress_ng]
     if not needy:
         return {}

@@ -267,7 +267,8 @@ def _labels(plan: Plan, board: Board) -> list[str]:
 
 
 def _with_devices(prepared: Prepared, run: Run) -> Prepared:
-    return replace(prepared, board=with_devices_for(prepared.board, run.event))
+    board = with_devices_for(prepared.board, run.event, run.load)
+    return replace(prepared, board=board)
 
 
 def _label(run: Run, board: Board) -> str:

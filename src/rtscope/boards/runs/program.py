@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from signal import SIGBUS, SIGFPE, SIGILL, SIGKILL, SIGSEGV, SIGTRAP
 
+from rtscope.boards.kernels.catalogue import event_modules_of
 from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import ProgramView, Recording
 from rtscope.boards.recording.crash import crash_place
@@ -38,7 +39,7 @@ from rtscope.machine.gather import paths as fact_paths
 from rtscope.machine.reader import text_of
 from rtscope.measure.assemble import caveats_from_load
 from rtscope.measure.loadproof import LoadProof
-from rtscope.measure.loads import get_load
+from rtscope.measure.loads import get_load, stream_caveats, stream_of
 from rtscope.programs.ends import end_words
 from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.programs.memorymap import parse_maps
@@ -151,7 +152,11 @@ def run_program(
     ends_ns = len(job.phases_ns) * script.LONGEST_END_NS
     booted = boot(
         prepared,
-        job_of_program(job, facts=fact_paths()),
+        job_of_program(
+            job,
+            facts=fact_paths(),
+            event_modules=event_modules_of(prepared.kernel),
+        ),
         seed=job.seed,
         timeout=BootTimeout(0, job.settle_ns + job.lead_ns + job.starts_ns + ends_ns),
         stopped=stopped,
@@ -340,3 +345,6 @@ def _load_caveats(job: ProgramJob, booted: Booted) -> Iterator[Caveat]:
     )
     proof = LoadProof(load, command.argv, windows, span_ns, ticks=ticks)
     yield from proof.caveats(ended_early=early)
+    if load.event:
+        stream = stream_of(booted.text(script.LOAD_LOG), span_ns)
+        yield from stream_caveats(load, stream)

@@ -8,9 +8,11 @@ is judged is over, or in its warm-up.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
+from rtscope.boards.events import needs_of
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.program import ROOT, Program
 from rtscope.boards.runs.script import (
@@ -20,12 +22,14 @@ from rtscope.boards.runs.script import (
     SCRATCH,
     agent_line,
     batches,
+    lines_before,
+    modules_for,
 )
 from rtscope.host.units import NS_PER_MS, NS_PER_S
 from rtscope.machine.tasks.listing import PATHS
 from rtscope.machine.tasks.statistics import PATTERN
 from rtscope.measure.campaign.model import BOARD_SETTLE_NS
-from rtscope.measure.loads import LoadCommand
+from rtscope.measure.loads import LoadCommand, get_load
 from rtscope.measure.plan import load_args
 
 TICK_NS = 4_000_000
@@ -109,30 +113,42 @@ def spread_phases(starts: int) -> tuple[int, ...]:
     return tuple(number * TICK_NS // starts for number in range(starts))
 
 
-def job_of_program(job: ProgramJob, *, facts: Sequence[str]) -> Job:
-    """Return the job of a board; the paths `facts` are read before the first start."""
-    files = {"end": _end(job).encode()}
+def job_of_program(
+    job: ProgramJob,
+    *,
+    facts: Sequence[str],
+    event_modules: Mapping[str, bytes] = MappingProxyType({}),
+) -> Job:
+    """
+    Return the job of a board; the paths `facts` are read before the first start.
+
+    `event_modules` are those that the kernel has for events, by their names.
+    """
+    modules = modules_for(needs_of(get_load(job.load).event), event_modules)
+    files = {"end": _end(job).encode(), **modules}
     for number, values in enumerate(job.values or ({},), 1):
         files[_begin_name(job, number)] = _begin(job, values).encode()
     if job.stdin is not None:
         files["stdin"] = job.stdin
     return Job(
-        script_of_program(job, facts=facts),
+        script_of_program(job, facts=facts, modules=modules),
         disk=bool(job.load_command.argv),
         files=files,
         tree=job.program.tree,
     )
 
 
-def script_of_program(job: ProgramJob, *, facts: Sequence[str]) -> str:
-    """Return the script; see `job_of_program`."""
+def script_of_program(
+    job: ProgramJob, *, facts: Sequence[str], modules: Collection[str] = ()
+) -> str:
+    """Return the script, which inserts the modules; see `job_of_program`."""
     load = job.load_command
     lines = [
         LOOPBACK,
         *_MOUNTS,
         *(f"{agent_line('read', '--', *b)} >>/out/{FACTS}" for b in batches(facts)),
         *([_sleep(job.settle_ns)] if job.settle_ns else []),
-        *_load_lines(job),
+        *_load_lines(job, modules),
     ]
     for number, phase_ns in enumerate(job.phases_ns, 1):
         lines += _start_lines(job, number, phase_ns)
@@ -142,7 +158,7 @@ def script_of_program(job: ProgramJob, *, facts: Sequence[str]) -> str:
     return "\n".join([*lines, "true"]) + "\n"
 
 
-def _load_lines(job: ProgramJob) -> Sequence[str]:
+def _load_lines(job: ProgramJob, modules: Collection[str]) -> Sequence[str]:
     load = job.load_command
     if not load.argv:
         return ()
@@ -155,6 +171,7 @@ def _load_lines(job: ProgramJob) -> Sequence[str]:
         )
     )
     return (
+        *lines_before(needs_of(get_load(job.load).event), modules),
         *((MEMORY_GROUPS,) if load.memory_limit_bytes else ()),
         f"{guard} </dev/null >/out/{LOAD} &",
         "load=$!",

@@ -6,13 +6,13 @@ load off, facts. All output goes to files below /out, which come back whole.
 """
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
-from rtscope.boards.events import needs_of
+from rtscope.boards.events import EventNeeds, needs_of
 from rtscope.boards.parts.initrd import Job
 from rtscope.measure.campaign.model import Campaign
-from rtscope.measure.loads import LoadCommand
+from rtscope.measure.loads import LoadCommand, get_load
 from rtscope.measure.plan import load_args, measure_args
 from rtscope.record.model import Run
 
@@ -74,12 +74,8 @@ def job_of(
     `event_modules` are those that the kernel has for events, by their names.
     `settings` are options of the agent: it makes them before the board settles.
     """
-    needs = needs_of(run.event)
-    inserted = {
-        f"{name}.ko": event_modules[f"{name}.ko"]
-        for name in needs.modules
-        if f"{name}.ko" in event_modules
-    }
+    needs = needs_of(run.event, get_load(run.load).event)
+    inserted = modules_for(needs, event_modules)
     phase = ("--phase-ns", str(phase_ns(run, seed)))
     before, after = (
         [
@@ -95,8 +91,7 @@ def job_of(
     lines += before
     if own_modules or inserted:
         lines.append(_MODULES_BEFORE)
-    lines += [f"insmod /job/{name}" for name in inserted]
-    lines += needs.before
+    lines += lines_before(needs, inserted)
     if load.argv:
         if load.memory_limit_bytes:
             lines.append(MEMORY_GROUPS)
@@ -126,6 +121,19 @@ def job_of(
     after.append("cat /proc/modules >/out/modules 2>/dev/null")
     script = "\n".join([*lines, *after, "exit $status"]) + "\n"
     return Job(script, disk=True, files=inserted)
+
+
+def modules_for(
+    needs: EventNeeds, event_modules: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """Return the modules to insert, by file and in order, of those that there are."""
+    files = (f"{name}.ko" for name in needs.modules)
+    return {name: event_modules[name] for name in files if name in event_modules}
+
+
+def lines_before(needs: EventNeeds, modules: Collection[str]) -> list[str]:
+    """Return the lines that bring the devices of an event, or of a load, into use."""
+    return [*(f"insmod /job/{name}" for name in modules), *needs.before]
 
 
 def tuning_line(settings: Sequence[str]) -> str:

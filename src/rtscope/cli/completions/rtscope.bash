@@ -21,7 +21,7 @@ _rtscope_known() {
             ;;
         'run') options='--load -l --event --duration -d --interval --policy --priority -p --cpus --repetitions --warmup --settle --command --storage-dir --worst --explain --parts --keep-samples --target -t --kernel -k --deadline --claim --min-boots --require-identical --seed --seeds --guest-files --record --no-record --host-limit --qemu --append --lockfile --governor --hold-cpu-awake --rt-throttling --tuned --lab --tag --identical-to --jobs --bundle --reuse --out -o --resume --yes --json --quiet -q --verbose -v --help -h'
             case "$2" in
-                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --load|-l) kind=values values='idle cpu os memory storage network packets interrupts timers switch pipe oom custom' many=yes ;;
                 --event) kind=values values='timer futex eventfd pipe signal mq sem cond pty serial udp raw xdp can uio poll hwlat timerlat list' ;;
                 --duration|-d) kind=none ;;
                 --interval) kind=none ;;
@@ -102,7 +102,7 @@ _rtscope_known() {
                 --priority|-p) kind=none ;;
                 --board) kind=values values='jh7110 pc rpi3' many=yes ;;
                 --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-dynamic jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-dynamic jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
-                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --load|-l) kind=values values='idle cpu os memory storage network packets interrupts timers switch pipe oom custom' many=yes ;;
                 --cpus) kind=none ;;
                 --seed) kind=none ;;
                 --append) kind=none ;;
@@ -165,7 +165,7 @@ _rtscope_known() {
                 --recipe) kind=none ;;
                 --figure) kind=none ;;
                 --margin) kind=none ;;
-                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --load|-l) kind=values values='idle cpu os memory storage network packets interrupts timers switch pipe oom custom' many=yes ;;
                 --duration|-d) kind=none ;;
                 --interval) kind=none ;;
                 --seeds) kind=none ;;
@@ -220,7 +220,7 @@ _rtscope_known() {
         'import') options='--out -o --load -l --interval --duration -d --policy --priority -p --machine --kernel -k --preempt-rt --unit --column --time-column --count-column --help -h'
             case "$2" in
                 --out|-o) kind=files ;;
-                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --load|-l) kind=values values='idle cpu os memory storage network packets interrupts timers switch pipe oom custom' many=yes ;;
                 --interval) kind=none ;;
                 --duration|-d) kind=none ;;
                 --policy) kind=values values='fifo rr other batch idle deadline' many=yes ;;
@@ -390,7 +390,7 @@ _rtscope_known() {
             ;;
         'kernel check') options='--load -l --duration -d --interval --settle --out -o --json --help -h'
             case "$2" in
-                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --load|-l) kind=values values='idle cpu os memory storage network packets interrupts timers switch pipe oom custom' many=yes ;;
                 --duration|-d) kind=none ;;
                 --interval) kind=none ;;
                 --settle) kind=none ;;
@@ -426,7 +426,7 @@ _rtscope_known() {
                 --index) kind=files ;;
                 --machine) kind=none ;;
                 --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-dynamic jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-dynamic jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
-                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --load|-l) kind=values values='idle cpu os memory storage network packets interrupts timers switch pipe oom custom' many=yes ;;
                 --since) kind=none ;;
                 --tag) kind=none ;;
                 --later-than) kind=none ;;
@@ -438,7 +438,7 @@ _rtscope_known() {
                 --index) kind=files ;;
                 --machine) kind=none ;;
                 --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-dynamic jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-dynamic jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
-                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --load|-l) kind=values values='idle cpu os memory storage network packets interrupts timers switch pipe oom custom' many=yes ;;
                 --since) kind=none ;;
                 --tag) kind=none ;;
                 --nights) kind=none ;;
@@ -451,7 +451,7 @@ _rtscope_known() {
                 --baseline) kind=none ;;
                 --deadline) kind=none ;;
                 --machine) kind=none ;;
-                --load|-l) kind=values values='idle cpu os memory storage network timers switch pipe oom custom' many=yes ;;
+                --load|-l) kind=values values='idle cpu os memory storage network packets interrupts timers switch pipe oom custom' many=yes ;;
                 --index) kind=files ;;
                 --junit) kind=files ;;
                 '') kind=files ;;

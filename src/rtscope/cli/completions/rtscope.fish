@@ -71,7 +71,7 @@ complete -c rtscope -n '__rtscope_just history' -a parquet -d 'Write the index a
 complete -c rtscope -n '__rtscope_just history' -a thin -d 'Free disk: remove recordings, traces and kept samples of old nights'
 complete -c rtscope -n '__rtscope_just history' -a schedule -d 'Write a timer and services of systemd that measure every night'
 complete -c rtscope -n '__rtscope_just history' -a tag -d 'Tag result directories, for a baseline: rtscope history check --baseline tag:good'
-complete -c rtscope -n '__rtscope_at run' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at run' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network packets interrupts timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at run' -l event -d 'Events that wake the measuring threads, one run with each' -xa 'timer futex eventfd pipe signal mq sem cond pty serial udp raw xdp can uio poll hwlat timerlat list'
 complete -c rtscope -n '__rtscope_at run' -l duration -s d -d 'Duration of each run' -x
 complete -c rtscope -n '__rtscope_at run' -l interval -d 'Interval between two wake-ups of a measuring thread' -x
@@ -155,7 +155,7 @@ complete -c rtscope -n '__rtscope_at test' -l policy -d 'Scheduling policy that 
 complete -c rtscope -n '__rtscope_at test' -l priority -s p -d 'Priority that it begins with, 1 to 99' -x
 complete -c rtscope -n '__rtscope_at test' -l board -d 'Virtual boards' -xa '(__fish_append , jh7110 pc rpi3)'
 complete -c rtscope -n '__rtscope_at test' -l kernel -s k -d 'Kernels, by name or path of an image' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-dynamic jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-dynamic jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
-complete -c rtscope -n '__rtscope_at test' -l load -s l -d 'Loads beside the program, one boot under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at test' -l load -s l -d 'Loads beside the program, one boot under each' -xa '(__fish_append , idle cpu os memory storage network packets interrupts timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at test' -l cpus -d 'CPUs that the program may use' -x
 complete -c rtscope -n '__rtscope_at test' -l seed -d 'Random seeds, one boot for each' -x
 complete -c rtscope -n '__rtscope_at test' -l append -d 'Additional kernel parameters' -x
@@ -220,7 +220,7 @@ complete -c rtscope -n '__rtscope_at bisect' -l patches -d 'Series of patches to
 complete -c rtscope -n '__rtscope_at bisect' -l recipe -d 'Kernel recipe with configuration, board and, without --tree, source' -x
 complete -c rtscope -n '__rtscope_at bisect' -l figure -d 'Figure that is worse' -x
 complete -c rtscope -n '__rtscope_at bisect' -l margin -d 'Least difference of the medians over seeds, as a time or a share' -x
-complete -c rtscope -n '__rtscope_at bisect' -l load -s l -d 'Load to measure under' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at bisect' -l load -s l -d 'Load to measure under' -xa '(__fish_append , idle cpu os memory storage network packets interrupts timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at bisect' -l duration -s d -d 'Virtual time to measure with each seed' -x
 complete -c rtscope -n '__rtscope_at bisect' -l interval -d 'Interval between two wake-ups' -x
 complete -c rtscope -n '__rtscope_at bisect' -l seeds -d 'Seeds of the board, N for 1 to N, or a list' -x
@@ -278,7 +278,7 @@ complete -c rtscope -n '__rtscope_at explain' -l perfetto -d 'Trace to write for
 complete -c rtscope -n '__rtscope_at explain' -l ctf -d 'New folder for a trace in the Common Trace Format, for babeltrace2 and Trace Compass' -rF
 complete -c rtscope -n '__rtscope_at explain' -F
 complete -c rtscope -n '__rtscope_at import' -l out -s o -d 'Directory of the records' -rF
-complete -c rtscope -n '__rtscope_at import' -l load -s l -d 'Load that ran meanwhile' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at import' -l load -s l -d 'Load that ran meanwhile' -xa '(__fish_append , idle cpu os memory storage network packets interrupts timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at import' -l interval -d 'Time between two wake-ups of a thread' -x
 complete -c rtscope -n '__rtscope_at import' -l duration -s d -d 'Length of each run' -x
 complete -c rtscope -n '__rtscope_at import' -l policy -d 'Scheduling policy of the threads' -xa '(__fish_append , fifo rr other batch idle deadline)'
@@ -389,7 +389,7 @@ complete -c rtscope -n '__rtscope_at kernel config' -a 'jh7110-6.1 jh7110-6.1-rt
 complete -c rtscope -n '__rtscope_at kernel build' -l upgrade -d 'Newest source of the archive, not the cached one'
 complete -c rtscope -n '__rtscope_at kernel build' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at kernel build' -a 'jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-dynamic jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-dynamic jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board'
-complete -c rtscope -n '__rtscope_at kernel check' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at kernel check' -l load -s l -d 'Loads, one run under each' -xa '(__fish_append , idle cpu os memory storage network packets interrupts timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at kernel check' -l duration -s d -d 'Virtual time under each load' -x
 complete -c rtscope -n '__rtscope_at kernel check' -l interval -d 'Interval between two wake-ups' -x
 complete -c rtscope -n '__rtscope_at kernel check' -l settle -d 'Virtual time between boot and load' -x
@@ -416,7 +416,7 @@ complete -c rtscope -n '__rtscope_at history index' -xa '(__fish_complete_direct
 complete -c rtscope -n '__rtscope_at history list' -l index -d 'File of the index' -rF
 complete -c rtscope -n '__rtscope_at history list' -l machine -d 'Only this machine' -x
 complete -c rtscope -n '__rtscope_at history list' -l kernel -s k -d 'Only this kernel or release' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-dynamic jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-dynamic jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
-complete -c rtscope -n '__rtscope_at history list' -l load -s l -d 'Only these loads' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at history list' -l load -s l -d 'Only these loads' -xa '(__fish_append , idle cpu os memory storage network packets interrupts timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at history list' -l since -d 'Only runs from this day on' -x
 complete -c rtscope -n '__rtscope_at history list' -l tag -d 'Only results with this tag' -x
 complete -c rtscope -n '__rtscope_at history list' -l later-than -d 'Latency beyond which each run'\''s wake-ups are counted' -x
@@ -425,7 +425,7 @@ complete -c rtscope -n '__rtscope_at history list' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at history show' -l index -d 'File of the index' -rF
 complete -c rtscope -n '__rtscope_at history show' -l machine -d 'Only this machine' -x
 complete -c rtscope -n '__rtscope_at history show' -l kernel -s k -d 'Only this kernel or release' -xa '(__fish_append , debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-dynamic jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-dynamic jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board)'
-complete -c rtscope -n '__rtscope_at history show' -l load -s l -d 'Only these loads' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at history show' -l load -s l -d 'Only these loads' -xa '(__fish_append , idle cpu os memory storage network packets interrupts timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at history show' -l since -d 'Only runs from this day on' -x
 complete -c rtscope -n '__rtscope_at history show' -l tag -d 'Only results with this tag' -x
 complete -c rtscope -n '__rtscope_at history show' -l nights -d 'Newest nights of a single series on the terminal' -x
@@ -435,7 +435,7 @@ complete -c rtscope -n '__rtscope_at history check' -l latest -d 'Newest nights 
 complete -c rtscope -n '__rtscope_at history check' -l baseline -d 'Nights to compare with' -x
 complete -c rtscope -n '__rtscope_at history check' -l deadline -d 'Deadline that no new run may miss' -x
 complete -c rtscope -n '__rtscope_at history check' -l machine -d 'Only this machine' -x
-complete -c rtscope -n '__rtscope_at history check' -l load -s l -d 'Only these loads' -xa '(__fish_append , idle cpu os memory storage network timers switch pipe oom custom)'
+complete -c rtscope -n '__rtscope_at history check' -l load -s l -d 'Only these loads' -xa '(__fish_append , idle cpu os memory storage network packets interrupts timers switch pipe oom custom)'
 complete -c rtscope -n '__rtscope_at history check' -l index -d 'File of the index' -rF
 complete -c rtscope -n '__rtscope_at history check' -l junit -d 'JUnit XML to write, a case for each series' -rF
 complete -c rtscope -n '__rtscope_at history check' -l json -d 'Result as JSON'

@@ -7,6 +7,7 @@ values, and an argument vector goes out.
     loads.toml      the loads
     stressors.toml  stressors of stress-ng that a machine survives
     command.py      loads by name, and their commands
+    stream.py       what came of a load that is a stream of events
 """
 
 from rtscope.measure.loads.command import STRESSOR as STRESSOR
@@ -24,3 +25,7 @@ from rtscope.measure.loads.command import operations_of as operations_of
 from rtscope.measure.loads.command import safe_stressors as safe_stressors
 from rtscope.measure.loads.command import throughput_of as throughput_of
 from rtscope.measure.loads.command import unsafe_stressors as unsafe_stressors
+from rtscope.measure.loads.stream import Stream as Stream
+from rtscope.measure.loads.stream import errors_of as errors_of
+from rtscope.measure.loads.stream import stream_caveats as stream_caveats
+from rtscope.measure.loads.stream import stream_of as stream_of

@@ -10,7 +10,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from importlib import resources
@@ -19,7 +19,8 @@ from typing import Any
 import yaml
 from pydantic import ConfigDict, TypeAdapter
 
-from rtscope.host.errors import ContractError, UsageError, no_such
+from rtscope.host.errors import ContractError, UsageError, no_such, quote
+from rtscope.host.units import NS_PER_S
 from rtscope.machine.cpulist import parse_cpulist
 
 # The loads by name: the rows of `loads.toml`, and each stressor of stress-ng by its
@@ -33,6 +34,7 @@ class Need(StrEnum):
     STORAGE = "storage"
     MEMORY_LIMIT = "memory_limit"
     COMMAND = "command"
+    DEVICES = "devices"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,10 @@ class Load:
     alive: SignsOfLife
     default_bytes: int = 0
     default_entries: int = 0
+    event: str = ""
+    """What the agent sends, where the agent is the load."""
+    rate_per_s: int = 0
+    """How many of these."""
     is_safe: bool = True
     """Whether a machine survives it; False: for virtual boards only."""
     why_unsafe: str = ""
@@ -76,6 +82,11 @@ class Load:
     def uses_stress_ng(self) -> bool:
         """Whether the load runs stress-ng on the target."""
         return bool(self.argv)
+
+    @property
+    def kind(self) -> str:
+        """Its name without a rate."""
+        return self.name.partition(":")[0]
 
 
 STRESSOR = "stress-ng:"
@@ -101,17 +112,33 @@ def load_names() -> tuple[str, ...]:
 
 def get_load(name: str) -> Load:
     """
-    Return a load, or a stressor of stress-ng (`stress-ng:fork`).
+    Return a load, a stressor of stress-ng (`stress-ng:fork`), or a load at a rate.
 
     UsageError names the nearest load if there is none of this name. Whether stress-ng
     has the stressor is known only where it runs.
     """
     if name.startswith(STRESSOR):
         return _stressor(name)
-    load = _catalogue().get(name)
-    if load is None:
+    kind, colon, rate = name.partition(":")
+    load = _catalogue().get(kind)
+    if load is None or (colon and not load.rate_per_s):
         raise UsageError(no_such("load", name, load_names()))
-    return load
+    return _at_rate(load, rate if colon else str(load.rate_per_s))
+
+
+MAX_RATE = 100_000
+"""A second: the agent takes no shorter interval than 10 us."""
+
+
+def _at_rate(load: Load, rate: str) -> Load:
+    if not load.rate_per_s:
+        return load
+    if not re.fullmatch("[1-9][0-9]{0,5}", rate) or int(rate) > MAX_RATE:
+        raise UsageError(
+            f"no load {quote(f'{load.name}:{rate}')}: write how many a second, 1 to "
+            f"{MAX_RATE}, such as {load.name}:{load.rate_per_s}"
+        )
+    return replace(load, name=f"{load.name}:{rate}", rate_per_s=int(rate))
 
 
 def _stressor(name: str) -> Load:
@@ -246,6 +273,8 @@ def make_command(
         if not custom:
             raise UsageError("the custom load needs a command; add --command 'ARGV'")
         return LoadCommand(custom, None, ())
+    if load.event:
+        return LoadCommand(_stream_argv(load, place, duration_s=duration_s), None, ())
     if not load.uses_stress_ng:
         return LoadCommand((), None, ())
 
@@ -259,6 +288,17 @@ def make_command(
         *(("--taskset", cpus) if (cpus := place.cpus) and parse_cpulist(cpus) else ()),
     )
     return LoadCommand(argv, limit, caveats)
+
+
+def _stream_argv(load: Load, place: LoadPlace, *, duration_s: int) -> tuple[str, ...]:
+    """Return the agent as a load: ordinary threads, of which nothing is explained."""
+    first = parse_cpulist(place.cpus)[0] if place.cpus else 0
+    return (
+        *("rtscope-agent", "measure", "--name", load.kind, "--policy", "other"),
+        *("--event", load.event, "--interval-ns", str(NS_PER_S // load.rate_per_s)),
+        *("--duration-ns", str(_safety_net_s(duration_s) * NS_PER_S)),
+        *("--worst", "0", "--cpus", str(first)),
+    )
 
 
 def _random_options(seed: int | None) -> tuple[str, ...]:
@@ -276,13 +316,17 @@ def _random_options(seed: int | None) -> tuple[str, ...]:
 
 
 def _common_options(duration_s: int, place: LoadPlace) -> tuple[str, ...]:
-    safety_net_s = duration_s + max(60, duration_s // 10)
     return (
         *("--temp-path", place.scratch_dir),
-        *("--timeout", f"{safety_net_s}s"),
+        *("--timeout", f"{_safety_net_s(duration_s)}s"),
         "--metrics",
         *("--yaml", place.yaml_path),
     )
+
+
+def _safety_net_s(duration_s: int) -> int:
+    """Return after how long a load ends by itself, even if nobody ends it."""
+    return duration_s + max(60, duration_s // 10)
 
 
 def _fit(load: Load, place: LoadPlace) -> Fit:

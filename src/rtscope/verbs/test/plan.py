@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from rtscope.boards.catalogue import Board, get_arch, get_board, with_append
+from rtscope.boards.events import with_devices_for
 from rtscope.boards.parts.aptroot import Lock, read_lock
 from rtscope.boards.parts.buildcontext import BuildContext, cached_lock
 from rtscope.boards.parts.cache import cache_dir
@@ -41,6 +42,7 @@ from rtscope.host.process import Progress, Step
 from rtscope.host.units import NS_PER_S
 from rtscope.machine.target import agent_file
 from rtscope.measure.loads import get_load, make_command
+from rtscope.record.model import TIMER
 from rtscope.verbs.test.file import ProgramTest
 from rtscope.verbs.test.packages import (
     packages_entries,
@@ -93,6 +95,7 @@ def boots_of(
         for kernel in kernels[board.name]:
             check_kernel(board, kernel, ())
     _refuse_too_many(test, sum(map(len, kernels.values())))
+    with_devices = _with_devices(boards, test.loads)
     stdin = _stdin(test)
     _build(test, progress)
     context = BuildContext(
@@ -143,7 +146,8 @@ def boots_of(
         for (name, one), load, seed in product(ready, test.loads, test.seeds):
             loaded = with_load(replace(job, seed=seed), board, load)
             view = replace(views[name], phases=phases)
-            boots.append(Boot(board.name, name, load, seed, one, loaded, view, uses))
+            booted = replace(one, board=with_devices[board.name, load])
+            boots.append(Boot(board.name, name, load, seed, booted, loaded, view, uses))
     return tuple(boots)
 
 
@@ -156,6 +160,16 @@ def lock_of(test: ProgramTest, boots: Sequence[Boot]) -> Lock:
     return replace(
         known, parts={name: known.parts[name] for name in names & known.parts.keys()}
     )
+
+
+def _with_devices(
+    boards: Sequence[Board], loads: Sequence[str]
+) -> Mapping[tuple[str, str], Board]:
+    """Return each board as each load needs it; UsageError if it has no such devices."""
+    return {
+        (board.name, load): with_devices_for(board, TIMER, load)
+        for board, load in product(boards, loads)
+    }
 
 
 def _kernels(test: ProgramTest, board: Board) -> list[str]:
