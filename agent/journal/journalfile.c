@@ -157,8 +157,9 @@ int journalfile_put_back(const char *root, const struct journal_entry *entry)
 {
 	const struct knob_place place = { root, entry->knob, entry->index };
 	char now[KNOB_VALUE_MAX];
+	int err = knob_read(&place, now);
 
-	if (knob_read(&place, now) == 0 && strcmp(now, entry->old) == 0)
-		return 0;
+	if (err == KNOB_GONE || (err == 0 && strcmp(now, entry->old) == 0))
+		return 0; /* a setting goes with the interface or thread that has it */
 	return knob_write(&place, entry->old);
 }

@@ -4,13 +4,16 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "files/slurp.h"
 #include "files/writefile.h"
+#include "journal/irqpriority.h"
 #include "journal/memgroup.h"
+#include "journal/netsetting.h"
 #include "journal/serialline.h"
 #include "journal/shieldgroup.h"
 #include "machine/tracefs.h"
@@ -27,12 +30,18 @@
 /* A serial line, whose index is the number of its ttyS. */
 #define SERIAL_LINE "serial_line"
 
+/* How an interface delays its interrupts, by its index; who goes before an interrupt's
+ * thread, by its id. */
+#define COALESCING   "coalescing"
+#define IRQ_PRIORITY "irq_priority"
+
 /* A control group with CPUs of its own, and what the kernel needs before there is one. */
 #define SHIELD  "shield"
 #define CPUSETS "cgroup_cpusets"
 
 #define CPU    "/sys/devices/system/cpu"
 #define SYSCTL "/proc/sys"
+#define NET    "/sys/class/net"
 
 #define TRACING "/sys/kernel/tracing" /* mounted for the read or write: tracefs.h */
 
@@ -43,10 +52,11 @@ enum form {
 	PER_CPU, /* a file for each: measure sets it on those it measures */
 	CHOSEN,  /* "always [madvise] never": the file has all, one is marked */
 	THING,   /* made and removed, not set */
-	LINE,    /* read and set by calls, not by a file */
+	CALLS,   /* read and set by calls, not by a file */
 };
 
-/* A number stands for '#' in a path: the index, or for two of them what knob.h says. */
+/* A number stands for '#' in a path: the index, or for two of them what knob.h says; the
+ * name of an interface for '@': the index is its. */
 static const struct {
 	const char *name;
 	const char *path;
@@ -74,6 +84,12 @@ static const struct {
 	{ "stack_tracer", SYSCTL "/kernel/stack_tracer_enabled", PLAIN },
 	{ "fair_server", KNOB_DEBUGFS "/sched/fair_server/cpu#/runtime", PLAIN },
 	{ "preempt", KNOB_DEBUGFS "/sched/preempt", CHOSEN },
+	{ "busy_poll", SYSCTL "/net/core/busy_poll", PLAIN },
+	{ "busy_read", SYSCTL "/net/core/busy_read", PLAIN },
+	{ "gro_flush_timeout", NET "/@/gro_flush_timeout", PLAIN },
+	{ "napi_threaded", NET "/@/threaded", PLAIN },
+	{ COALESCING, NET "/@/device/uevent", CALLS },
+	{ IRQ_PRIORITY, "/proc/#/stat", CALLS },
 	{ CPUSETS, SHIELDGROUP_ROOT "/cgroup.subtree_control", THING },
 	{ SHIELD, SHIELDGROUP_PATH, THING },
 	{ "tracing_thresh", TRACING "/tracing_thresh", PLAIN },
@@ -84,7 +100,7 @@ static const struct {
 	{ "osnoise_cpus", TRACING "/osnoise/cpus", PLAIN },
 	{ "osnoise_stop", TRACING "/osnoise/stop_tracing_us", PLAIN },
 	{ "osnoise_stop_total", TRACING "/osnoise/stop_tracing_total_us", PLAIN },
-	{ SERIAL_LINE, NULL, LINE },
+	{ SERIAL_LINE, NULL, CALLS },
 	{ MEMORY_GROUP, NULL, THING },
 	{ TRACE_INSTANCE, NULL, THING },
 };
@@ -130,11 +146,35 @@ static bool is_thing(const char *name)
 	return i >= 0 && knobs[i].form == THING;
 }
 
-static bool is_line(const char *name)
+static bool is_called(const char *name)
 {
 	int i = find(name);
 
-	return i >= 0 && knobs[i].form == LINE;
+	return i >= 0 && knobs[i].form == CALLS;
+}
+
+/* A setting goes with the interface or thread that has it; not with a line. */
+static int gone_is(int err)
+{
+	return err == -ENODEV ? KNOB_GONE : err;
+}
+
+static int call_read(const struct knob_place *place, char value[KNOB_VALUE_MAX])
+{
+	if (strcmp(place->name, COALESCING) == 0)
+		return gone_is(netsetting_read(place->index, value, KNOB_VALUE_MAX));
+	if (strcmp(place->name, IRQ_PRIORITY) == 0)
+		return gone_is(irqpriority_read(place->index, value, KNOB_VALUE_MAX));
+	return serialline_read(place->index, value, KNOB_VALUE_MAX);
+}
+
+static int call_write(const struct knob_place *place, const char *value)
+{
+	if (strcmp(place->name, COALESCING) == 0)
+		return gone_is(netsetting_write(place->index, value));
+	if (strcmp(place->name, IRQ_PRIORITY) == 0)
+		return gone_is(irqpriority_write(place->index, value));
+	return serialline_write(place->index, value);
 }
 
 /* 1 or 0, or -errno. */
@@ -167,7 +207,8 @@ static int thing_write(const struct knob_place *place, const char *value)
 
 static int path_of(const struct knob_place *place, char *path, size_t size)
 {
-	int i = find(place->name), number = place->index;
+	int i = find(place->name), number = place->index, err;
+	char name[IF_NAMESIZE];
 	const char *from, *hash;
 	size_t used;
 
@@ -175,6 +216,13 @@ static int path_of(const struct knob_place *place, char *path, size_t size)
 		return -EINVAL;
 	used = (size_t)snprintf(path, size, "%s", place->root);
 	from = knobs[i].path;
+	if (strchr(from, '@')) {
+		err = netsetting_name(place->index, name);
+		if (err)
+			return gone_is(err);
+		used += (size_t)snprintf(path + used, size - used, NET "/%s", name);
+		from = strchr(from, '@') + 1;
+	}
 	hash = strchr(from, '#');
 	if (hash && strchr(hash + 1, '#'))
 		number %= KNOB_STRIDE;
@@ -231,8 +279,8 @@ int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX])
 		snprintf(value, KNOB_VALUE_MAX, "%s", err > 0 ? "present" : ABSENT);
 		return err < 0 ? err : 0;
 	}
-	if (is_line(place->name))
-		return serialline_read(place->index, value, KNOB_VALUE_MAX);
+	if (is_called(place->name))
+		return call_read(place, value);
 	err = file_of(place, path, sizeof(path));
 	if (err)
 		return err;
@@ -257,8 +305,8 @@ int knob_write(const struct knob_place *place, const char *value)
 	if (is_thing(place->name))
 		return thing_write(place, value);
 
-	if (is_line(place->name)) {
-		err = serialline_write(place->index, value);
+	if (is_called(place->name)) {
+		err = call_write(place, value);
 	} else {
 		err = file_of(place, path, sizeof(path));
 		if (!err)

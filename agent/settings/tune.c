@@ -75,6 +75,8 @@ static const char *why_refused(int err, const char *path, char text[OPTIONS_TEXT
 		{ -EOVERFLOW, "value", "its value is too long to be written down" },
 		{ JOURNAL_HELD, "held",
 		  "another running rtscope has changed it: let that end first" },
+		{ KNOB_GONE, "missing", "there is no such interface or thread" },
+		{ -EOPNOTSUPP, "driver", "the driver does not take it" },
 		{ KNOB_DID_NOT_HOLD, "not-held",
 		  "the kernel took the value and then showed another" },
 	};

@@ -84,7 +84,8 @@ RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 NET = "/proc/sys/net/core"
 EFI = "/sys/firmware/efi/fw_platform_size"
 RESCTRL = "/sys/fs/resctrl"
-RPS = "/sys/class/net/eth0/queues/rx-0/rps_cpus"
+ETH0 = "/sys/class/net/eth0"
+RPS = f"{ETH0}/queues/rx-0/rps_cpus"
 DYNAMIC = "#1 SMP PREEMPT_DYNAMIC"
 KTIMERS = thread("ktimers/1", 1, 1, KERNEL)
 L3 = {
@@ -289,6 +290,10 @@ CASES: Mapping[str, Cases] = {
         {VERSION: DYNAMIC, "/proc/cmdline": "quiet threadirqs"},
         {VERSION: DYNAMIC, "/proc/cmdline": "quiet -- threadirqs"},
     ),
+    "deferred_polls": _files(
+        {f"{ETH0}/gro_flush_timeout": "0"}, {f"{ETH0}/gro_flush_timeout": "20000"}
+    ),
+    "threaded_polls": _files({f"{ETH0}/threaded": "0"}, {f"{ETH0}/threaded": "1"}),
     "busy_polling": _files(
         {f"{NET}/busy_poll": "0", f"{NET}/busy_read": "0"},
         {f"{NET}/busy_poll": "0", f"{NET}/busy_read": "50"},

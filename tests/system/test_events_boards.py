@@ -280,3 +280,44 @@ def count_of(record: RunRecord, line: str) -> int:
     assert machine is not None
     rows = machine.interrupts
     return sum(sum(row.per_cpu.values()) for row in rows if line in row.name)
+
+
+OF_INTERFACE = r"""
+cd /sys/class/net/eth1; index=$(cat ifindex)
+thread=$(grep -l 'irq/.*-eth1-rx' /proc/[0-9]*/comm | cut -d/ -f3)
+seen() {
+    cat gro_flush_timeout threaded /proc/sys/net/core/busy_[pr]*
+    cut -d' ' -f40,41 /proc/$thread/stat
+    rtscope-agent apply --set coalescing:$index=$1 | grep -oE '"(old|cause)":"[^"]*"'
+}
+found=$(seen 3.0.0)
+rtscope-agent hold --set gro_flush_timeout:$index=20000 --set napi_threaded:$index=1 \
+    --set busy_poll=50 --set busy_read=60 --set irq_priority:$thread=fifo.40 \
+    --set coalescing:$index=50.0.0 </dev/null >/tmp/held &
+sleep 0.5; set=$(seen 50.0.0; grep -o '"applied":[0-9]*' /tmp/held)
+kill -KILL $!; sleep 0.1
+rtscope-agent restore
+echo "found" $found "set" $set "left" $(seen 3.0.0) "end" >/dev/kmsg
+sleep 9
+"""
+"""Says in the kernel's log how an interface was before, during and after settings."""
+
+
+def test_settings_of_an_interface_of_a_killed_run_are_put_back(tmp_path: Path) -> None:
+    (tmp_path / "settings").write_text(OF_INTERFACE)
+    words = (
+        *("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt"),
+        *("--event", LINE, "--load", "custom", "--command", "sh /files/settings"),
+        *("--guest-files", tmp_path / "settings", "--interval", "100ms"),
+        *("--warmup", "4s", "--duration", "1s", "--settle", "1s"),
+        *("--out", tmp_path / "out"),
+    )
+    with rtscope(*words) as campaign:
+        done = campaign.finish(300.0)
+
+    (log,) = (tmp_path / "out").glob("runs/*/kernel.log")
+    said = re.search(r"found (.+) set (.+) left (.+) end", log.read_text())
+    assert said is not None, done.stderr
+    found, changed, left = said.groups()
+    assert found == left == '0 0 0 0 50 1 "old":"3.0.0"'
+    assert changed == '20000 1 50 60 40 1 "cause":"held" "applied":6'

@@ -32,6 +32,7 @@ NEW = (
     *("late_microcode", "efi_runtime", "kernel_threads", "ptp_threads"),
     *("cache_partition", "interrupt_coalescing", "rcu_grace_periods"),
     *("packet_steering", "cpu_partitions", "background_compaction", "split_locks"),
+    *("deferred_polls", "threaded_polls"),
 )
 VERSION = "/proc/sys/kernel/version"
 WEAK = f"{CPU}/vulnerabilities"
@@ -78,6 +79,8 @@ def test_each_has_a_source_a_remedy_and_is_no_grave_failure(name: str) -> None:
         ("rcu_grace_periods", "TREE_RCU"),
         ("background_compaction", "COMPACTION"),
         ("packet_steering", "RPS"),
+        ("deferred_polls", "NET"),
+        ("threaded_polls", "NET"),
     ],
 )
 def test_only_a_whole_configuration_proves_that_a_file_cannot_be(

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from fakes.auditcases import CASES
-from fakes.audited import ARCH, RELEASE, Case
+from fakes.audited import ARCH, KERNEL, KTHREADD, RELEASE, Case, thread, threads
 from fakes.trees import CPU, Files, reader_of
 from rtscope.host.errors import UsageError
-from rtscope.machine.audit.context import AuditContext
+from rtscope.machine.audit.context import AuditContext, Observed
 from rtscope.machine.audit.examine import catalogue, examine, read_context
 from rtscope.machine.audit.model import Profile
 from rtscope.machine.settings.remedies import (
@@ -82,9 +82,13 @@ def test_what_cannot_be_seen_is_not_changed(kind: object) -> None:
 
 def test_every_setting_is_a_knob_of_the_agent_with_the_same_file() -> None:
     source = (AGENT / "journal/knob.c").read_text("utf-8")
-    defines = {"CPU": CPU, "SYSCTL": "/proc/sys", "KNOB_DEBUGFS": "/sys/kernel/debug"}
-    rows = re.findall(r'\{ "(\w+)", (?:(\w+) )?"([^"]+)",\s*\w+ \}', source)
-    knobs = {name: defines.get(at, "") + path for name, at, path in rows}
+    header = (AGENT / "journal/knob.h").read_text("utf-8")
+    defines = dict(re.findall(r'#define (\w+) +"([^"]+)"', source + header))
+    rows = re.findall(r'\{ "?(\w+)"?, (?:(\w+) )?"([^"]+)",\s*\w+ \}', source)
+    knobs = {
+        defines.get(name, name): defines.get(at, "") + path.replace("@", "#")
+        for name, at, path in rows
+    }
     settings = {s.knob: s.file for kind in tunable() for s in kind.apply}
 
     assert {knob: knobs.get(knob) for knob in settings} == {
@@ -286,3 +290,77 @@ def test_a_service_that_would_undo_it_is_named() -> None:
 
     assert undone_by(context, found.changes) == "irqbalance"
     assert undone_by(context, ()) == ""
+
+
+NET = "/sys/class/net"
+INDEX = {f"{NET}/eth0/ifindex": "7", f"{NET}/eth1/ifindex": "9"}
+
+
+def test_a_setting_of_an_interface_is_known_by_its_index() -> None:
+    found = planned(
+        "deferred_polls",
+        {
+            **INDEX,
+            f"{NET}/eth0/gro_flush_timeout": "0\n",
+            f"{NET}/eth1/gro_flush_timeout": "20000\n",
+        },
+    )
+
+    (change,) = found.changes
+    assert (change.knob, change.index) == ("gro_flush_timeout", 9)
+    assert (change.old, change.value) == ("20000", "0")
+
+
+def test_both_kinds_of_busy_polling_end_together() -> None:
+    files = {"/proc/sys/net/core/busy_poll": "50", "/proc/sys/net/core/busy_read": "9"}
+
+    assert written(planned("busy_polling", files)) == dict.fromkeys(files, "0")
+
+
+@pytest.mark.parametrize(
+    ("packets", "wanted"), [(0, "0.0.0"), (1, "0.1.0"), (8, "0.1.0")]
+)
+def test_an_interface_that_delays_interrupts_stops_it(
+    packets: int, wanted: str
+) -> None:
+    """Its driver waits for 50 us or packets, or adapts; the other does not tell."""
+    delays = {"rx-usecs": 50, "rx-frames": packets, "adaptive-rx": 1}
+    seen = Observed(coalescing={"eth0": delays, "eth1": {}})
+    devices = {f"{NET}/{name}/device/uevent": "" for name in ("eth0", "eth1")}
+    types = {f"{NET}/{name}/type": "1" for name in ("eth0", "eth1")}
+
+    found = planned(
+        "interrupt_coalescing", {**INDEX, **devices, **types}, observed=seen
+    )
+
+    (change,) = found.changes
+    assert (change.knob, change.index) == ("coalescing", 7)
+    assert (change.old, change.value) == (f"50.{packets}.1", wanted)
+
+
+def test_interrupt_threads_go_below_the_lowest_program() -> None:
+    stats = (KTHREADD, *(thread(f"irq/{n}-eth{n}", 1, 50, KERNEL) for n in (1, 2)))
+    stats_by_path = threads(*stats, thread("loop", 1, 40), thread("fast", 1, 80))
+    by_process = {f"/proc/{p.split('/')[2]}/stat": t for p, t in stats_by_path.items()}
+    files = {**stats_by_path, **by_process}
+
+    found = planned("interrupt_threads", files)
+
+    assert {(c.knob, c.old, c.value) for c in found.changes} == {
+        ("irq_priority", "fifo.50", "fifo.39")
+    }
+    assert len(found.changes) == 2
+    assert all("(irq/" in str(files[c.path]) for c in found.changes)
+    assert [c.index for c in found.changes] == [
+        int(c.path.split("/")[2]) for c in found.changes
+    ]
+
+
+def test_below_the_lowest_priority_there_is_none() -> None:
+    files = threads(KTHREADD, thread("irq/1-eth1", 1, 50, KERNEL), thread("loop", 1, 1))
+
+    found = planned("interrupt_threads", {**files, "/proc/3/stat": "x"})
+
+    assert found.impossible["interrupt_threads"] == (
+        "no priority is below those of the programs"
+    )

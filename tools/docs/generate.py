@@ -57,6 +57,9 @@ NEEDS: Mapping[Need, str] = {
     Need.COMMAND: "The command itself: `--command`, or `command` in the campaign.",
 }
 
+CALLED = ("irq_priority", "coalescing")
+"""Settings that are made by a call of the kernel, not by a file."""
+
 EXPLAINED_IN: Mapping[str, str] = {
     "identity_broken": "missed-periods.md#the-identity",
     "sums_inconsistent": "published-tables.md#what-rtscope-makes-of-it",
@@ -290,7 +293,7 @@ def _checks() -> Iterator[str]:
         yield f"* Expected: {whole(kind.expected)}"
         yield f"* Remedy: {whole(kind.remedy)}"
         if kind.permanent_remedy:
-            yield f"* To make it last: {whole(kind.permanent_remedy)}"
+            yield f"* Permanent: {whole(kind.permanent_remedy)}"
         for part, mode in kind.refused_by.items():
             words = "what makes it last" if part == "permanent_remedy" else "the remedy"
             yield f"* Kernel lockdown refuses {words}: from `{mode}` on."
@@ -309,7 +312,8 @@ def _settings(kind: CheckKind) -> Iterator[str]:
             yield f"* `--apply` writes `{setting.value}` into `{setting.file}`."
             continue
         said = (FUNCTIONS[setting.values].__doc__ or "").rstrip(".")
-        yield f"* `--apply` writes into `{setting.file}`: {said[0].lower()}{said[1:]}."
+        does = "sets, for" if setting.knob in CALLED else "writes into"
+        yield f"* `--apply` {does} `{setting.file}`: {said[0].lower()}{said[1:]}."
     if kind.safe:
         yield "* *safe*"
 

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rtscope.present.words import capital
+
 
 def sentences(text: str) -> str:
     """Put each sentence on a line of its own; repair none of them."""
@@ -13,7 +15,7 @@ def sentences(text: str) -> str:
 
 def whole(text: str) -> str:
     """Make a sentence of a phrase."""
-    return ended(text[:1].upper() + text[1:])
+    return ended(capital(text))
 
 
 def ended(text: str) -> str:

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* knob, by way of the journal: what can be set, and how it is found and read. */
 #include <errno.h>
+#include <sys/prctl.h>
 
 #include "files/tree.h"
+#include "journal/journalfile.h"
 #include "tests/check.h"
 #include "tests/fakemachine.h"
 
@@ -134,6 +136,44 @@ static void a_knob_with_several_places_is_found_by_its_number(void)
 	CHECK(knob_path(&place, path, sizeof(path)) == -EINVAL);
 }
 
+/* Its name stands for its index, which is 1 for the loopback wherever there is one. */
+static void a_setting_of_an_interface_is_found_by_its_index(void)
+{
+	struct knob_place place = { root, "gro_flush_timeout", 1 };
+	char path[256], value[KNOB_VALUE_MAX];
+
+	CHECK(knob_path(&place, path, sizeof(path)) == 0);
+	CHECK(strcmp(path, "/sys/class/net/lo/gro_flush_timeout") == 0);
+	place.name = "coalescing";
+	CHECK(knob_path(&place, path, sizeof(path)) == 0);
+	CHECK(strcmp(path, "/sys/class/net/lo/device/uevent") == 0);
+	CHECK(knob_read(&place, value) == -EOPNOTSUPP); /* it has no interrupts */
+	place.index = INT32_MAX;
+	CHECK(knob_path(&place, path, sizeof(path)) == KNOB_GONE);
+	CHECK(knob_read(&place, value) == KNOB_GONE);
+	CHECK(knob_write(&place, "0.1.0") == KNOB_GONE);
+}
+
+static void only_a_thread_of_an_interrupt_has_its_priority_set(void)
+{
+	struct knob_place place = { root, "irq_priority", getpid() };
+	char value[KNOB_VALUE_MAX], name[16];
+
+	CHECK(knob_read(&place, value) == KNOB_GONE);
+	CHECK(prctl(PR_GET_NAME, name) == 0 && prctl(PR_SET_NAME, "irq/9-ours") == 0);
+	CHECK(knob_read(&place, value) == KNOB_GONE); /* a program has a command line */
+	CHECK(knob_write(&place, "fifo.1") == KNOB_GONE);
+	CHECK(prctl(PR_SET_NAME, name) == 0);
+}
+
+/* What had the setting is no more: the next start has nothing to put back. */
+static void a_setting_goes_with_its_interface(void)
+{
+	const struct journal_entry entry = { "gro_flush_timeout", INT32_MAX, "0" };
+
+	CHECK(journalfile_put_back(root, &entry) == 0);
+}
+
 /* On a plain file, so a value that was chosen is not marked afterwards. */
 static void of_several_words_the_marked_one_is_the_value(void)
 {
@@ -197,6 +237,9 @@ int main(void)
 	only_the_governor_is_per_cpu();
 	a_value_is_a_word();
 	a_knob_with_several_places_is_found_by_its_number();
+	a_setting_of_an_interface_is_found_by_its_index();
+	only_a_thread_of_an_interrupt_has_its_priority_set();
+	a_setting_goes_with_its_interface();
 	of_several_words_the_marked_one_is_the_value();
 	a_value_too_long_to_be_put_back_whole_is_refused();
 	a_try_that_failed_is_as_if_it_had_not_been_made();

@@ -23,7 +23,7 @@ from rtscope.machine.audit.model import (
     Severity,
     checks_document,
 )
-from rtscope.machine.audit.observe import observe_here
+from rtscope.machine.audit.observe import observe_here, observe_settings
 from rtscope.machine.reader import Reader
 from rtscope.machine.settings.change import HeldSettings, TuningResult, hold
 from rtscope.machine.settings.remedies import (
@@ -131,7 +131,8 @@ def tune(
     if not kinds:
         yield CampaignTuning()
         return
-    context, planned = planned_for(target.reader, kinds, cpus=cpus)
+    seen = observe_settings(target.name)
+    context, planned = planned_for(target.reader, kinds, cpus=cpus, observed=seen)
     refuse_missing(target.name, campaign.tuned, planned.impossible)
     if not planned.changes:
         yield CampaignTuning(planned)

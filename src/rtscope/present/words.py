@@ -74,7 +74,7 @@ def enumeration(words: Sequence[str]) -> str:
 _COMMANDS = frozenset(
     [
         *("rtscope", "echo", "sysctl", "chrt", "systemctl", "swapoff", "ulimit"),
-        *("taskset", "mkdir", "setcap", "git", "apt-get"),
+        *("taskset", "mkdir", "setcap", "git", "apt-get", "dmesg", "ethtool"),
     ]
 )
 _NAME = re.compile(r"[\w-]*[\d_(/=.]")

@@ -48,7 +48,7 @@ _rtscope_known() {
                 --lockfile) kind=files ;;
                 --governor) kind=none ;;
                 --rt-throttling) kind=values values='keep off' ;;
-                --tuned) kind=values values='safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity workqueues preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer' many=yes ;;
+                --tuned) kind=values values='safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity interrupt_threads workqueues busy_polling interrupt_coalescing deferred_polls threaded_polls preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer' many=yes ;;
                 --lab) kind=files ;;
                 --tag) kind=none ;;
                 --identical-to) kind=files ;;
@@ -200,7 +200,7 @@ _rtscope_known() {
                 --observe) kind=none ;;
                 --capture) kind=files ;;
                 --unit) kind=none ;;
-                --apply) kind=values values='safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity workqueues preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer' many=yes ;;
+                --apply) kind=values values='safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity interrupt_threads workqueues busy_polling interrupt_coalescing deferred_polls threaded_polls preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer' many=yes ;;
                 --fail-on) kind=values values='low medium high fatal' ;;
             esac
             ;;

@@ -104,7 +104,7 @@ complete -c rtscope -n '__rtscope_at run' -l lockfile -d 'Lock file with the exa
 complete -c rtscope -n '__rtscope_at run' -l governor -d 'CPU frequency governor during the campaign, restored afterwards' -x
 complete -c rtscope -n '__rtscope_at run' -l hold-cpu-awake -d 'No CPU idle states during the measurement'
 complete -c rtscope -n '__rtscope_at run' -l rt-throttling -d 'Real-time throttling during the campaign, restored afterwards' -xa 'keep off'
-complete -c rtscope -n '__rtscope_at run' -l tuned -d 'Audit checks whose remedies apply during the campaign, restored afterwards' -xa '(__fish_append , safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity workqueues preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer)'
+complete -c rtscope -n '__rtscope_at run' -l tuned -d 'Audit checks whose remedies apply during the campaign, restored afterwards' -xa '(__fish_append , safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity interrupt_threads workqueues busy_polling interrupt_coalescing deferred_polls threaded_polls preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer)'
 complete -c rtscope -n '__rtscope_at run' -l lab -d 'File of boards, which are measured beside each other' -rF
 complete -c rtscope -n '__rtscope_at run' -l tag -d 'Tags that a board of the lab needs to be measured' -x
 complete -c rtscope -n '__rtscope_at run' -l identical-to -d 'Stored record of a virtual board' -rF
@@ -257,7 +257,7 @@ complete -c rtscope -n '__rtscope_at audit' -l observe -d 'Seconds to observe th
 complete -c rtscope -n '__rtscope_at audit' -l capture -d 'Archive to write with the files that were read, to send to others' -rF
 complete -c rtscope -n '__rtscope_at audit' -l unit -d 'Systemd unit to check instead, by name or file' -x
 complete -c rtscope -n '__rtscope_at audit' -l user -d 'The unit is one of a user'\''s manager (systemctl --user)'
-complete -c rtscope -n '__rtscope_at audit' -l apply -d 'Checks whose remedies to apply' -xa '(__fish_append , safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity workqueues preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer)'
+complete -c rtscope -n '__rtscope_at audit' -l apply -d 'Checks whose remedies to apply' -xa '(__fish_append , safe fixed_frequency turbo energy_preference idle_states irq_affinity default_irq_affinity interrupt_threads workqueues busy_polling interrupt_coalescing deferred_polls threaded_polls preemption_model scaling_governor transparent_hugepages ksm numa_balancing locked_memory_moves rt_throttling rt_safety_net deadline_admission fair_server watchdog stack_tracer)'
 complete -c rtscope -n '__rtscope_at audit' -l dry-run -d 'Preview of the changes of --apply, without any change'
 complete -c rtscope -n '__rtscope_at audit' -l restore -d 'Undo of all changes by --apply'
 complete -c rtscope -n '__rtscope_at audit' -l fail-on -d 'Lowest severity that gives exit status 1' -xa 'low medium high fatal'

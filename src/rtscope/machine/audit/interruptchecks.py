@@ -273,7 +273,7 @@ def interrupt_coalescing(kind: CheckKind, context: AuditContext) -> Answer:
     sightings = {
         name: Sighting(name, _describe(v)) for name, v in seen.coalescing.items()
     }
-    late = [name for name, v in seen.coalescing.items() if _delays(v)]
+    late = [name for name, v in seen.coalescing.items() if delays_interrupts(v)]
     if late:
         says = f"{late[0]}: {sightings[late[0]].value}"
         return failed(says, *(sightings[name] for name in late[:16]))
@@ -308,7 +308,8 @@ def packet_steering(kind: CheckKind, context: AuditContext) -> Answer:
     return passed(f"none of {len(masks)} queues", *seen[:16])
 
 
-def _delays(values: Mapping[str, int]) -> bool:
+def delays_interrupts(values: Mapping[str, int]) -> bool:
+    """Tell whether an interface delays the interrupt for a packet, by its settings."""
     # Whichever comes first: so many microseconds, or so many packets (0: any number).
     packets = values.get("rx-frames", 0)
     waits = packets != 1 and values.get("rx-usecs", 0) > 0

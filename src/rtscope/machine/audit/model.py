@@ -109,10 +109,13 @@ class Setting:
     knob: str
     """A name of the agent's closed list (`agent/journal/knob.c`)."""
     file: str
-    """Its path; `*` stands for the number of a CPU, an interrupt, ..."""
+    """Its path; `*` stands for the number of a CPU, an interrupt, ..., or for the name
+    of a network interface."""
     value: str = ""
     values: str = ""
     """Instead of one value for all: a function of `machine/settings/remedies.py`."""
+    beside: bool = False
+    """Made beside those before it, not instead of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,14 @@ def observe_here(observed: Observed, *, trial: bool = True) -> Observed:
     )
 
 
+def observe_settings(target: str) -> Observed:
+    """Ask what no file tells of the settings that remedies write; only here."""
+    if target != "local":
+        return Observed()
+    coalescing, why_not = read_coalescing()
+    return Observed(coalescing=coalescing, why_no_coalescing=why_not)
+
+
 def try_realtime() -> Trial:
     """Ask for SCHED_FIFO in a child that does nothing else, and ends."""
     request = f"sched_setscheduler(SCHED_FIFO, {TRIAL_PRIORITY}) in a child"

@@ -269,17 +269,45 @@ def interrupt_threads(kind: CheckKind, context: AuditContext) -> Answer:
         return why_not
     if not any(t.of_kernel for t in threads):
         return unknown("only the threads of a container are visible")
-    irqs = [t for t in threads if t.of_kernel and _IRQ.match(t.name)]
+    irqs = _of_interrupts(threads)
     if not irqs:
         return not_applicable("interrupts have no threads on this kernel")
     lowest = _lowest(threads)
     if lowest is None:
         return not_applicable("no program has a real-time thread with a priority now")
-    above = [t for t in irqs if t.policy in (1, 2) and t.priority >= lowest.priority]
+    above = _not_below(irqs, lowest.priority)
     if above:
         says = f"{len(above)} of {len(irqs)} are not below {lowest.short}"
         return failed(says, lowest.sighting, *(t.sighting for t in above[:16]))
     return passed(f"{len(irqs)} are below priority {lowest.priority}", lowest.sighting)
+
+
+def _of_interrupts(threads: list[_Thread]) -> list[_Thread]:
+    return [t for t in threads if t.of_kernel and _IRQ.match(t.name)]
+
+
+def _not_below(threads: list[_Thread], priority: int) -> list[_Thread]:
+    return [t for t in threads if t.policy in (1, 2) and t.priority >= priority]
+
+
+def lowest_priority(context: AuditContext) -> int | None:
+    """Return the lowest real-time priority of a program; None without one."""
+    lowest = _lowest(_threads(context)[0])
+    return lowest.priority if lowest else None
+
+
+def interrupt_threads_above(context: AuditContext, priority: int) -> list[int]:
+    """Return the ids of interrupt threads of this priority or a higher one."""
+    above = _not_below(_of_interrupts(_threads(context)[0]), priority)
+    return [int(thread.path.split("/")[-2]) for thread in above]
+
+
+def priority_of(stat: str) -> str:
+    """Return policy and priority of a thread as the agent writes them: `fifo.50`."""
+    for thread in _parsed({"": stat}):
+        name = REAL_TIME.get(thread.policy, "other").lower()
+        return f"{name}.{thread.priority}"
+    return ""
 
 
 def kernel_threads(kind: CheckKind, context: AuditContext) -> Answer:

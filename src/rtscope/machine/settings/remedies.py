@@ -8,7 +8,7 @@ Pure: from a context to a list of changes, one for each file. `rtscope audit --a
 import errno
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rtscope.host.errors import UsageError
@@ -18,6 +18,7 @@ from rtscope.machine.audit.context import (
     NOT_SET_APART,
     AuditContext,
     Cpus,
+    Observed,
     cpu_of,
     listed,
     masked,
@@ -25,7 +26,12 @@ from rtscope.machine.audit.context import (
     set_apart,
 )
 from rtscope.machine.audit.examine import catalogue, examine, read_context
-from rtscope.machine.audit.interruptchecks import BALANCER, counts_of, directed
+from rtscope.machine.audit.interruptchecks import (
+    BALANCER,
+    counts_of,
+    delays_interrupts,
+    directed,
+)
 from rtscope.machine.audit.model import (
     Check,
     CheckKind,
@@ -35,6 +41,11 @@ from rtscope.machine.audit.model import (
     Setting,
     Sighting,
 )
+from rtscope.machine.audit.threadchecks import (
+    interrupt_threads_above,
+    lowest_priority,
+    priority_of,
+)
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.reader import Reader
 
@@ -43,6 +54,9 @@ PROFILE = Profile.CONTROL
 
 SAFE = "safe"
 """Instead of ids: every remedy that costs neither safety nor memory."""
+
+NET = "/sys/class/net/"
+INTERFACE_INDEX = f"{NET}*/ifindex"
 
 EPERM = os.strerror(errno.EPERM)
 
@@ -119,17 +133,27 @@ def with_settings(
 ) -> AuditContext:
     """Add the files that remedies would write; raises TargetError."""
     files = [setting.file for kind in kinds for setting in kind.apply]
+    files += [INTERFACE_INDEX] * any(file.startswith(NET) for file in files)
     machine = context.machine
     contents = {**machine.files, **reader.read_many(files)}
     return replace(context, machine=replace(machine, files=contents))
 
 
 def planned_for(
-    reader: Reader, kinds: Sequence[CheckKind], *, cpus: tuple[int, ...] | None
+    reader: Reader,
+    kinds: Sequence[CheckKind],
+    *,
+    cpus: tuple[int, ...] | None,
+    observed: Observed | None = None,
 ) -> tuple[AuditContext, TuningPlan]:
-    """Return what a machine shows, and the changes that these checks need there."""
+    """
+    Return what a machine shows, and the changes that these checks need there.
+
+    `observed` is what no file tells; see `observe_settings`.
+    """
     wanted = [*kinds, catalogue()[BALANCER]]
-    context = read_context(reader, wanted, profile=PROFILE, cpus=cpus)
+    seen = observed or Observed()
+    context = read_context(reader, wanted, profile=PROFILE, cpus=cpus, observed=seen)
     checks = examine(context, kinds)
     return context, plan(with_settings(context, kinds, reader), checks)
 
@@ -156,25 +180,54 @@ def plan(context: AuditContext, checks: Iterable[Check]) -> TuningPlan:
 
 
 def _changes(kind: CheckKind, context: AuditContext) -> list[SettingChange] | str:
-    """Return what the first setting that can be made takes; else why none can."""
-    reasons = []
+    """
+    Return what the first setting that can be made takes; else why none can.
+
+    Settings that go together (`beside`) are all made.
+    """
+    reasons: list[str] = []
+    made: list[SettingChange] | None = None
     for setting in kind.apply:
+        if made is not None and not setting.beside:
+            break
         wanted = _values(setting, kind, context)
         if isinstance(wanted, str):
             reasons.append(wanted)
             continue
-        return [
-            SettingChange(
-                check=kind.id,
-                knob=setting.knob,
-                index=index_of(setting.file, path),
-                path=path,
-                old=marked(context.text(path) or ""),
-                value=value,
-            )
-            for path, value in wanted.items()
-        ]
-    return "; ".join(dict.fromkeys(reasons))
+        made = [*(made or ()), *_changes_of(setting, kind, wanted, context)]
+    return "; ".join(dict.fromkeys(reasons)) if made is None else made
+
+
+def _changes_of(
+    setting: Setting, kind: CheckKind, wanted: Values, context: AuditContext
+) -> Iterator[SettingChange]:
+    for path, value in wanted.items():
+        yield SettingChange(
+            check=kind.id,
+            knob=setting.knob,
+            index=_index(setting, path, context),
+            path=path,
+            old=_old(setting, path, context),
+            value=value,
+        )
+
+
+def _index(setting: Setting, path: str, context: AuditContext) -> int:
+    """Return the number by which the agent finds a path; of an interface its own."""
+    if not setting.file.startswith(NET):
+        return index_of(setting.file, path)
+    name = path.removeprefix(NET).partition("/")[0]
+    return int(context.text(INTERFACE_INDEX.replace("*", name)) or 0)
+
+
+def _old(setting: Setting, path: str, context: AuditContext) -> str:
+    """Return what a setting is now, as the agent writes it."""
+    text = context.text(path) or ""
+    if setting.knob == "irq_priority":
+        return priority_of(text)
+    if setting.knob == "coalescing":
+        return _delay_of(path, context)
+    return marked(text)
 
 
 def _values(setting: Setting, kind: CheckKind, context: AuditContext) -> Wanted:
@@ -304,6 +357,34 @@ def _mask_like(cpus: Cpus, like: str) -> str:
     return ",".join(reversed(groups))
 
 
+def no_delay(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
+    """No microseconds, not adaptive and at most 1 packet, where it delays."""
+    delays = context.observed.coalescing or {}
+    wanted = {}
+    for path in there:
+        values = delays.get(path.removeprefix(NET).partition("/")[0], {})
+        if delays_interrupts(values):
+            # a driver that does not count packets refuses any number but 0
+            wanted[path] = f"0.{min(values.get('rx-frames', 0), 1)}.0"
+    return wanted
+
+
+def _delay_of(path: str, context: AuditContext) -> str:
+    name = path.removeprefix(NET).partition("/")[0]
+    values = (context.observed.coalescing or {}).get(name, {})
+    parts = (values.get(key, 0) for key in ("rx-usecs", "rx-frames", "adaptive-rx"))
+    return ".".join(map(str, parts))
+
+
+def below_programs(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
+    """fifo and the priority below the lowest of programs, for interrupt threads."""
+    lowest = lowest_priority(context)
+    if lowest is None or lowest < 2:
+        return "no priority is below those of the programs"
+    threads = {f"/proc/{tid}/stat" for tid in interrupt_threads_above(context, lowest)}
+    return {path: f"fifo.{lowest - 1}" for path in there if path in threads}
+
+
 def zero_where_apart(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
     """0, for the CPUs that are set apart."""
     apart = set_apart(context)
@@ -316,7 +397,7 @@ FUNCTIONS: Mapping[str, Callable[[Values, CheckKind, AuditContext], Wanted]] = {
     function.__name__: function
     for function in (
         *(highest_frequency, slow_idle_states, mask_of_others, list_of_others),
-        *(interrupts_elsewhere, zero_where_apart),
+        *(interrupts_elsewhere, zero_where_apart, no_delay, below_programs),
     )
 }
 """What a setting's `values` names; the reference quotes the doc strings."""

@@ -40,7 +40,13 @@ from rtscope.machine.audit.examine import (
     read_context,
 )
 from rtscope.machine.audit.model import Check, CheckKind, CheckOutcome, Profile
-from rtscope.machine.audit.observe import TRIAL_ARGS, read_trial, watch, watch_here
+from rtscope.machine.audit.observe import (
+    TRIAL_ARGS,
+    observe_settings,
+    read_trial,
+    watch,
+    watch_here,
+)
 from rtscope.machine.audit.unit import Unit, UnitThread
 from rtscope.machine.audit.unitfiles import load_unit, processes_of
 from rtscope.machine.cpulist import parse_cpulist
@@ -367,7 +373,7 @@ def _apply(request: AuditRequest, named: str) -> int:
     kinds = choose(names)
     _refuse_other_profiles(names, kinds, request.profile)
     with open_target(address_of(request.target)) as machine:
-        context, checks = _check_machine(machine.reader, kinds, request)
+        context, checks = _check_machine(machine, kinds, request)
         planned = _without_unnamed(plan(context, checks), names)
         if not request.json:
             _show(planned, context)
@@ -378,7 +384,7 @@ def _apply(request: AuditRequest, named: str) -> int:
         done = settings.apply(machine, planned.changes)
         touched = {change.check for change in planned.changes}
         again = [kind for kind in kinds if kind.id in touched]
-        _, after = _check_machine(machine.reader, again, request)
+        _, after = _check_machine(machine, again, request)
     if request.json:
         put_json(tuning_document(planned, done, after))
     else:
@@ -408,21 +414,21 @@ def _restore(target: str | None, *, json: bool) -> int:
 
 
 def _check_machine(
-    reader: Reader, kinds: Sequence[CheckKind], request: AuditRequest
+    machine: Target, kinds: Sequence[CheckKind], request: AuditRequest
 ) -> tuple[AuditContext, list[Check]]:
     """Check a machine, and read the settings that remedies would write."""
     wanted = [*kinds, catalogue()["irqbalance"]]
     context = read_context(
-        reader,
+        machine.reader,
         wanted,
         profile=request.profile,
         cpus=request.cpu_list,
-        observed=Observed(),
+        observed=observe_settings(machine.name),
     )
     refuse_absent(context)
     order = {kind.id: place for place, kind in enumerate(kinds)}
     checks = sorted(examine(context, kinds), key=lambda check: order[check.kind.id])
-    return with_settings(context, kinds, reader), checks
+    return with_settings(context, kinds, machine.reader), checks
 
 
 def _without_unnamed(planned: TuningPlan, names: Sequence[str]) -> TuningPlan:
