@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pytest
 
@@ -34,6 +34,8 @@ from rtscope.record.caveats.catalogue import Effect, kind_of
 from rtscope.record.directory.records import open_records
 from rtscope.record.model import RunRecord
 from rtscope.stats.runcaveats import all_caveats
+
+Answer = TypeVar("Answer")
 
 MS = 1_000_000
 SECOND_NS = 1_000 * MS
@@ -90,6 +92,19 @@ def most_long(values: Iterable[Any], *, but: int = 1) -> list[Any]:
         )
         for number, one in enumerate(values)
     ]
+
+
+def repeated(ask: Callable[[], Answer], holds: Callable[[Answer], bool]) -> Answer:
+    """
+    Ask up to three times until an answer holds; return the last.
+
+    For what a busy machine keeps from happening, or from being seen, in one watch.
+    """
+    for _ in range(2):
+        answer = ask()
+        if holds(answer):
+            return answer
+    return ask()
 
 
 def until(true: Callable[[], bool], *, what: str, within_s: float = PATIENCE_S) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import PATIENCE_S, rtscope
+from rig import PATIENCE_S, repeated, rtscope
 
 pytestmark = [pytest.mark.system, pytest.mark.usefixtures("root")]
 
@@ -47,6 +47,10 @@ def answer_of(program: Path, kind: str, place: Path) -> Any:
     assert done.status in (0, 1, 3), done.stderr
     assert done.stdout, done.stderr
     return json.loads(done.stdout)
+
+
+def unseen_calls(answer: dict[str, Any]) -> list[Any]:
+    return [one for one in answer["not_seen"] if one["ids"] == ["RA09"]]
 
 
 def names_in(finding: dict[str, Any]) -> set[str]:
@@ -112,11 +116,14 @@ def test_calls_that_cannot_block_and_the_wait_for_the_next_cycle_are_none(
 def test_a_call_is_judged_by_the_flags_that_its_descriptor_had(
     program: Path, tmp_path: Path
 ) -> None:
-    answer = answer_of(program, "brief", tmp_path / "place")
+    answer = repeated(
+        lambda: answer_of(program, "brief", tmp_path / "place"),
+        lambda answer: unseen_calls(answer) == [],  # no room, on a busy machine
+    )
 
     (one,) = [one for one in answer["findings"] if one["id"] == "RA09"]
     assert names_in(one) == {"socket", "close", "dup", "openat", "pwrite64", "writev"}
-    assert [one for one in answer["not_seen"] if one["ids"] == ["RA09"]] == []
+    assert unseen_calls(answer) == []
 
 
 def test_a_program_of_another_user_is_seen_as_one_of_root_is(program: Path) -> None:

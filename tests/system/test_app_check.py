@@ -14,7 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig import MARK, PATIENCE_S, agents_of, alive, marked, most_long, rtscope, until
+from rig import (
+    MARK,
+    PATIENCE_S,
+    agents_of,
+    alive,
+    marked,
+    most_long,
+    repeated,
+    rtscope,
+    until,
+)
 
 pytestmark = pytest.mark.system
 
@@ -269,7 +279,10 @@ def is_timed(one: dict[str, Any], window_ns: int) -> None:
 def test_a_preemption_is_found_in_the_thread_that_was_preempted(
     offender: Path, root: None
 ) -> None:
-    _, document = checked(offender, "preempted")
+    # what other work preempts longest is no finding of ours
+    _, document = repeated(
+        lambda: checked(offender, "preempted"), lambda seen: seen[1]["findings"] != []
+    )
 
     assert {one["id"] for one in document["findings"]} == {"RA13"}
     (one,) = document["findings"]
