@@ -10,7 +10,7 @@ from rtscope.host.errors import UsageError
 from rtscope.measure.events.event import event_names, parse_event
 
 TABLE = read_table("events")
-DEVICES = TABLE.pop("devices")
+DEVICES, BESIDE = TABLE.pop("devices"), TABLE.pop("beside")
 OF_HOST = ("socket", "pty", "pipe", "udp", "tap", "user", "tcp", "vc", "stdio")
 """Back-ends that bring the host's time onto a board."""
 
@@ -22,6 +22,12 @@ def test_each_row_is_of_an_event_that_there_is(event: str) -> None:
     assert needs_of(f"{event}:priority=7") == needs_of(event)
     device = needs_of(event).device
     assert not device or device in DEVICES
+
+
+def test_what_a_load_has_beside_an_event_is_on_the_same_boards() -> None:
+    for device, row in BESIDE.items():
+        assert parse_event(row["event"]) == row["event"]
+        assert DEVICES[row["device"]]["boards"] == DEVICES[device]["boards"]
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from fakes.measurements import SECOND_NS
 from fakes.targets import measuring, result
 from rtscope.boards.catalogue import get_board
-from rtscope.boards.events import with_devices_for
-from rtscope.boards.runs.prepare import load_place
+from rtscope.boards.events import event_of_load, with_devices_for
+from rtscope.boards.runs.prepare import load_place, request_for
 from rtscope.boards.runs.programscript import job_of_program
 from rtscope.boards.runs.script import job_of
 from rtscope.contract import AgentError, Line, ThreadEvent, dump_line
@@ -102,22 +102,29 @@ def test_a_board_gets_the_devices_of_its_load() -> None:
     assert "edu" in with_devices_for(board, "timer", "interrupts:9").event_devices
 
 
-@pytest.mark.parametrize(
-    ("board", "event", "said"),
-    [
-        (
-            "jh7110",
-            "timer",
-            "--load packets:9: the virtual board jh7110 has not two Eth",
-        ),
-        ("pc", "uio", "--load packets:9, --event uio: a board has devices for one"),
-    ],
-)
-def test_devices_that_a_board_has_not_are_refused(
-    board: str, event: str, said: str
-) -> None:
+def test_devices_that_a_board_has_not_are_refused() -> None:
+    said = "--load packets:9: the virtual board jh7110 has not two Ethernet"
     with pytest.raises(UsageError, match=said):
-        with_devices_for(get_board(board), event, "packets:9")
+        with_devices_for(get_board("jh7110"), "timer", "packets:9")
+
+
+def test_a_load_has_devices_beside_those_of_the_event() -> None:
+    board, event = get_board("pc"), "udp:from=eth0:to=eth1:priority=9"
+
+    both = with_devices_for(board, event, "packets:9").event_devices
+    other = with_devices_for(board, "uio", "packets:9").event_devices
+    run = replace(RUN, load="packets:9", event=event)
+    sent = request_for(run, Campaign(target="virtual:pc"), board, ()).load.argv
+
+    assert [word for word in both if word.startswith("hubport")] == [
+        f"hubport,id=h{n},hubid={1 + n // 2}" for n in range(4)
+    ]
+    assert both[: len(both) // 2] == with_devices_for(board, event).event_devices
+    assert other.count("edu") == 2
+    assert "udp:from=eth2:to=eth3" in sent
+    assert event_of_load("uio", "packets:9") == get_load("packets").event
+    with pytest.raises(UsageError, match="has devices for one of them"):
+        with_devices_for(board, "uio", "interrupts:9")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from rtscope.host.errors import UsageError
 from rtscope.measure.loads import get_load
 
 _DEVICES = "devices"
+_BESIDE = "beside"
 _ENDS = ("from=", "to=")
 
 
@@ -47,12 +48,34 @@ def with_devices_for(board: Board, event: str, load: str = "idle") -> Board:
     if not sent:
         return measured
     loaded = _with_devices(board, sent, f"--load {load}")
-    if measured.event_devices and loaded.event_devices:
-        raise UsageError(
-            f"--load {load}, --event {event}: a board has devices for one of "
-            "them; choose another load, or an event without devices"
-        )
-    return loaded
+    if _are_shared(event, load):
+        beside = _beside(event)
+        if beside is None:
+            raise UsageError(
+                f"--load {load}, --event {event}: the board {board.name} has devices "
+                "for one of them; choose another load, or another event"
+            )
+        options = read_table("events")[_DEVICES][beside["device"]]["options"]
+        loaded = replace(loaded, event_devices=tuple(options))
+    both = (*measured.event_devices, *loaded.event_devices)
+    return replace(loaded, event_devices=both)
+
+
+def event_of_load(event: str, load: str) -> str:
+    """Return what a load sends beside an event, whose devices are not its own."""
+    beside = _beside(event) if _are_shared(event, load) else None
+    return get_load(load).event if beside is None else str(beside["event"])
+
+
+def _are_shared(event: str, load: str) -> bool:
+    """Tell whether an event and a load would have the same devices."""
+    device = needs_of(get_load(load).event).device
+    return bool(device) and device == needs_of(event).device
+
+
+def _beside(event: str) -> Mapping[str, str] | None:
+    table: Mapping[str, Mapping[str, str]] = read_table("events")[_BESIDE]
+    return table.get(needs_of(event).device)
 
 
 def _with_devices(board: Board, event: str, option: str) -> Board:
@@ -95,5 +118,5 @@ def _way(event: str) -> str:
 @cache
 def _rows() -> Mapping[str, EventNeeds]:
     table: dict[str, Any] = read_table("events")
-    del table[_DEVICES]
+    del table[_DEVICES], table[_BESIDE]
     return {key: EventNeeds(**tuples(row)) for key, row in table.items()}

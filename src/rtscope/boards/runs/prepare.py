@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rtscope.boards.catalogue import Board, get_board, with_append
-from rtscope.boards.events import with_devices_for
+from rtscope.boards.events import event_of_load, with_devices_for
 from rtscope.boards.kernels.catalogue import event_modules_of
 from rtscope.boards.parts.aptroot import read_lock
 from rtscope.boards.parts.buildcontext import BuildContext
@@ -36,7 +36,7 @@ from rtscope.machine.settings.change import agent_options
 from rtscope.machine.settings.remedies import TuningPlan
 from rtscope.machine.target import agent_file
 from rtscope.measure.campaign.model import Campaign
-from rtscope.measure.loads import FreeStorage, LoadCommand, LoadPlace
+from rtscope.measure.loads import FreeStorage, LoadCommand, LoadPlace, get_load
 from rtscope.measure.plan import Plan, kernels_by_label, load_command
 from rtscope.measure.settings import checks_for
 from rtscope.record.model import Run
@@ -314,7 +314,10 @@ def job_for(request: RunRequest, prepared: Prepared) -> Job:
 
 
 def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
-    return load_command(run, campaign, load_place(board, run.cpus))
+    command = load_command(run, campaign, load_place(board, run.cpus))
+    own, sent = get_load(run.load).event, event_of_load(run.event, run.load)
+    argv = tuple(sent if own and word == own else word for word in command.argv)
+    return replace(command, argv=argv)
 
 
 def load_place(board: Board, cpus: Sequence[int] | None) -> LoadPlace:
