@@ -10,7 +10,11 @@ from rtscope.boards.catalogue import get_board
 from rtscope.boards.events import event_of_load, with_devices_for
 from rtscope.boards.runs.prepare import load_place, request_for
 from rtscope.boards.runs.programscript import job_of_program
-from rtscope.boards.runs.script import job_of
+from rtscope.boards.runs.script import (
+    MODULES_BEFORE,
+    SYMBOLS_OF_NEW_MODULES,
+    job_of,
+)
 from rtscope.contract import AgentError, Line, ThreadEvent, dump_line
 from rtscope.host.errors import UsageError
 from rtscope.measure.campaign.model import Campaign
@@ -154,6 +158,10 @@ def test_drivers_are_there_before_the_load_begins(
         begin = next(i for i, line in enumerate(lines) if "-- rtscope-agent" in line)
         assert max(map(lines.index, inserted)) < begin
         assert {f"{name}.ko" for name in modules} <= job.files.keys()
+        # what they are called is known only while they are inserted
+        listed = lines.index(MODULES_BEFORE), lines.index(SYMBOLS_OF_NEW_MODULES)
+        assert listed[0] < min(map(lines.index, inserted)) < begin < listed[1]
+        assert listed[1] < lines.index("wait $load")
 
 
 @pytest.mark.parametrize(

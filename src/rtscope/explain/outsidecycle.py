@@ -41,7 +41,8 @@ from rtscope.record.instructions.section import (
     TraceSection,
     marked_at,
 )
-from rtscope.record.instructions.symbols import NO_SYMBOLS, SymbolTable
+from rtscope.record.instructions.symbols import NO_SYMBOLS, SymbolTable, parse_symbols
+from rtscope.record.instructions.symbols import merged as merged_symbols
 
 LEAD_NS, MOST_LEAD_NS = 100_000, 500_000
 """From the begin of the recording to that of the cycle: half of it, within these."""
@@ -272,4 +273,4 @@ def _symbols(boot: ProgramBoot) -> SymbolTable:
         modules={},
         parts={part.name: part.digest for part in prepared.parts},
     )
-    return found or NO_SYMBOLS
+    return merged_symbols(found or NO_SYMBOLS, parse_symbols(boot.run.module_symbols))

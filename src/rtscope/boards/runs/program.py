@@ -22,6 +22,7 @@ from rtscope.boards.runs.diagnosis import oom_kills
 from rtscope.boards.runs.identity import BoardIdentity, identity_of
 from rtscope.boards.runs.inspect import GuestFiles, files_of
 from rtscope.boards.runs.programscript import ProgramJob, job_of_program
+from rtscope.boards.runs.script import MODULE_SYMBOLS
 from rtscope.boards.runs.watchdog import BootTimeout
 from rtscope.contract import (
     AgentError,
@@ -124,6 +125,8 @@ class ProgramRun:
     """What the CPUs executed, as the plugin wrote it; None: it was not asked for."""
     code: bytes | None = None
     """Which code each thread executed; likewise."""
+    module_symbols: str = ""
+    """Of the modules that its load needs, as in /proc/kallsyms."""
 
     @property
     def inputs_digest(self) -> str:
@@ -181,6 +184,7 @@ def run_program(
         host_seconds=booted.host_seconds,
         paths=booted.stream,
         code=booted.code,
+        module_symbols=booted.text(MODULE_SYMBOLS),
     )
 
 

@@ -18,8 +18,10 @@ from rtscope.boards.parts.program import ROOT, Program
 from rtscope.boards.runs.script import (
     LOOPBACK,
     MEMORY_GROUPS,
+    MODULES_BEFORE,
     PHASE_STEP_NS,
     SCRATCH,
+    SYMBOLS_OF_NEW_MODULES,
     agent_line,
     batches,
     lines_before,
@@ -153,6 +155,8 @@ def script_of_program(
     for number, phase_ns in enumerate(job.phases_ns, 1):
         lines += _start_lines(job, number, phase_ns)
     lines.append(f"cat /proc/uptime >/out/{RUN_ENDED}")
+    if modules:
+        lines.append(SYMBOLS_OF_NEW_MODULES)
     if load.argv:
         lines += ["kill $load 2>/dev/null", "wait $load"]
     return "\n".join([*lines, "true"]) + "\n"
@@ -171,6 +175,7 @@ def _load_lines(job: ProgramJob, modules: Collection[str]) -> Sequence[str]:
         )
     )
     return (
+        *((MODULES_BEFORE,) if modules else ()),
         *lines_before(needs_of(get_load(job.load).event), modules),
         *((MEMORY_GROUPS,) if load.memory_limit_bytes else ()),
         f"{guard} </dev/null >/out/{LOAD} &",

@@ -33,8 +33,8 @@ MOUNT_DEBUGFS = "mount -t debugfs debugfs /sys/kernel/debug 2>/dev/null"
 TUNED = "tuned.jsonl"
 
 MODULE_SYMBOLS = "module-symbols"
-_MODULES_BEFORE = "cut -d' ' -f1 /proc/modules >/tmp/modules-before"
-_SYMBOLS_OF_NEW_MODULES = (
+MODULES_BEFORE = "cut -d' ' -f1 /proc/modules >/tmp/modules-before"
+SYMBOLS_OF_NEW_MODULES = (
     "cut -d' ' -f1 /proc/modules | grep -vxFf /tmp/modules-before | "
     "sed 's/.*/[&]/' >/tmp/modules-new; "
     "for made in bpf __builtin__ftrace __builtin__kprobes; "
@@ -90,7 +90,7 @@ def job_of(
         lines.append(f"sleep {settle_ns / 1e9:g}")
     lines += before
     if own_modules or inserted:
-        lines.append(_MODULES_BEFORE)
+        lines.append(MODULES_BEFORE)
     lines += lines_before(needs, inserted)
     if load.argv:
         if load.memory_limit_bytes:
@@ -114,7 +114,7 @@ def job_of(
         "status=$?",
     ]
     if own_modules or inserted:
-        lines.append(_SYMBOLS_OF_NEW_MODULES)  # while the load still has them inserted
+        lines.append(SYMBOLS_OF_NEW_MODULES)  # while the load still has them inserted
     if load.argv:
         lines += ["kill $load 2>/dev/null", "wait $load"]
     # Where modules lie is needed to name what the plugin saw of them.
