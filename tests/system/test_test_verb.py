@@ -286,3 +286,23 @@ def test_the_script_for_ci_says_how_to_call_it(repository: Path) -> None:
 
     assert done.returncode == 2
     assert "usage: rtscope-test" in done.stderr
+
+
+def test_beside_packets_the_functions_of_their_driver_have_names(
+    tmp_path: Path,
+) -> None:
+    hello, page = tmp_path / "hello", tmp_path / "page.html"
+    source = EXAMPLES / "tested-program" / "hello.c"
+    subprocess.run(["gcc", "-O2", "-g", "-o", hello, source], check=True)
+
+    done = ran(
+        *("--kernel", "debian-6.12", "--load", "packets:20000", "--cpus", "1"),
+        *("--response", "1ms", "--json", "--html", page, "--", hello),
+        duration="2s",
+    )
+
+    assert done.status in (0, 1), done.stderr
+    (run,) = json.loads(done.stdout)["runs"]
+    assert run["load"] == "packets:20000"
+    assert "[e1000e]" in page.read_text()
+    assert "no symbol" not in page.read_text()
