@@ -195,7 +195,7 @@ def test_what_came_before_is_in_no_rate() -> None:
 @pytest.mark.parametrize("log", ["", "no line\n", log_of(came=60).split("\n")[0]])
 def test_a_stream_that_tells_no_end_is_unknown(log: str) -> None:
     assert stream_of(log, span(0, 6)) is None
-    assert [c.id for c in stream_caveats(get_load("packets"), None)] == [
+    assert [c.id for c in stream_caveats(get_load("packets"), None, log)] == [
         "load_unproved"
     ]
 
@@ -204,7 +204,7 @@ def test_a_stream_that_tells_no_end_is_unknown(log: str) -> None:
 def test_fewer_than_stated_are_a_caveat(asked: int, ids: list[str]) -> None:
     stream = stream_of(log_of(came=60), span(0, 6))
 
-    caveats = list(stream_caveats(get_load(f"packets:{asked}"), stream))
+    caveats = list(stream_caveats(get_load(f"packets:{asked}"), stream, ""))
 
     assert [one.id for one in caveats] == ids
     assert not caveats or caveats[0].detail == (
@@ -213,7 +213,7 @@ def test_fewer_than_stated_are_a_caveat(asked: int, ids: list[str]) -> None:
 
 
 def test_another_load_has_no_rate() -> None:
-    assert not list(stream_caveats(get_load("cpu"), None))
+    assert not list(stream_caveats(get_load("cpu"), None, ""))
 
 
 def test_only_errors_of_the_agent_are_kept_of_its_lines() -> None:
@@ -221,4 +221,6 @@ def test_only_errors_of_the_agent_are_kept_of_its_lines() -> None:
     log = f"insmod: oops\n{log_of(came=60)}{dump_line(error).decode()}\n"
 
     assert errors_of(log) == "insmod: oops\nno interface eth0"
+    (caveat,) = stream_caveats(get_load("packets:7"), None, log)
+    assert caveat.detail == "packets:7: insmod: oops; no interface eth0"
     assert errors_of(log_of(came=60)) == ""

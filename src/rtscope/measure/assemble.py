@@ -146,7 +146,7 @@ def assemble(measured: Measured) -> RunRecord:
     )
     missing = (
         *proof.caveats(ended_early=seen.load_ended_early),
-        *stream_caveats(kind, stream),
+        *stream_caveats(kind, stream, load.log),
     )
     caveats = (*measured.caveats, *_caveats(record, measured), *missing)
     return replace(record, caveats=gravest_first(caveats))

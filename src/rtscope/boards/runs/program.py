@@ -350,5 +350,5 @@ def _load_caveats(job: ProgramJob, booted: Booted) -> Iterator[Caveat]:
     proof = LoadProof(load, command.argv, windows, span_ns, ticks=ticks)
     yield from proof.caveats(ended_early=early)
     if load.event:
-        stream = stream_of(booted.text(script.LOAD_LOG), span_ns)
-        yield from stream_caveats(load, stream)
+        log = booted.text(script.LOAD_LOG)
+        yield from stream_caveats(load, stream_of(log, span_ns), log)

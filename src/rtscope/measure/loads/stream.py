@@ -18,6 +18,10 @@ _NEAR = 0.95
 """Of the stated rate."""
 
 
+MAX_REASON = 400
+"""Characters of what the agent said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stream:
     """A stream of events that has ended."""
@@ -85,12 +89,16 @@ def errors_of(log: str) -> str:
     return "\n".join(said)
 
 
-def stream_caveats(load: Load, stream: Stream | None) -> Iterator[Caveat]:
+def stream_caveats(load: Load, stream: Stream | None, log: str) -> Iterator[Caveat]:
     """Yield what was missing of a load that is to come at a stated rate."""
     if not load.event:
         return
     if stream is None:
-        yield make("load_unproved", f"{load.name}: no count of its {load.kind}")
+        why = (
+            errors_of(log).replace("\n", "; ")[:MAX_REASON]
+            or f"no count of its {load.kind}"
+        )
+        yield make("load_unproved", f"{load.name}: {why}")
     elif stream.rate_per_s < _NEAR * load.rate_per_s:
         yield make(
             "load_below_rate",
