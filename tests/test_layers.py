@@ -40,6 +40,7 @@ EXCEPTIONS: frozenset[tuple[str, str]] = frozenset()
 OF_PROGRAMS = frozenset(
     {
         "rtscope.programs.binaries.lookups",
+        "rtscope.programs.calls",
         "rtscope.programs.cycles.periods",
         "rtscope.programs.packages",
         "rtscope.programs.probes",

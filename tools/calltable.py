@@ -58,18 +58,20 @@ def _row(name: str, row: dict[str, object]) -> str:
     at, unless = row["at"], row.get("unless", ())
     assert isinstance(at, list)
     assert isinstance(unless, list | tuple)
-    rules = "".join(f", {_rule(one)}" for one in unless)
+    rules = "".join(f", {_rule(at, one)}" for at, one in enumerate(unless))
     assert len(unless) <= RULES, name
+    given = [values for one in unless if (values := one.split()[2:])]
+    assert len(given) <= 1, name
+    assert sum(map(len, given)) <= VALUES, name
+    values = "".join(f", VALUES({', '.join(one)})" for one in given)
     numbers = ", ".join(map(str, at))
     idle = int(bool(row.get("idle"))) + int(bool(row.get("keyless")))
-    return f"CALL({numbers}, {name}, {kind}, {idle}{rules})"
+    return f"CALL({numbers}, {name}, {kind}, {idle}{rules}{values})"
 
 
-def _rule(text: str) -> str:
-    word, argument, *values = text.split()
-    assert len(values) <= VALUES, text
-    numbers = "".join(f", {value}" for value in values)
-    return f"WHEN({word.upper()}, {argument}{numbers})"
+def _rule(at: int, text: str) -> str:
+    word, argument, *_ = text.split()
+    return f"WHEN({at}, {word.upper()}, {argument})"
 
 
 def main(argv: list[str]) -> int:

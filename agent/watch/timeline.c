@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "watch/timeline.h"
 
+#include <errno.h>
 #include <string.h>
 
 const char *const timeline_kind_names[TIMED_KINDS] = {
@@ -168,7 +169,16 @@ static struct timeline_doing doing_of(const struct timeline *t, int64_t from_ns,
 	return d;
 }
 
-static void end_wait(struct timeline *t, int64_t now_ns)
+/* What a timer ends has a result, what a deadline ends has this error. */
+static void count_settable(struct timeline_settable *s, uint8_t settable, int result)
+{
+	if (settable == SETTABLE_NOT || (settable == SETTABLE_TIMER && result <= 0))
+		return;
+	s->waits++;
+	s->expired += settable == SETTABLE_TIMER || result == -ETIMEDOUT;
+}
+
+static void end_wait(struct timeline *t, int64_t now_ns, int result)
 {
 	struct timeline_word *w = word_of(t, &t->in.futex);
 
@@ -182,18 +192,21 @@ static void end_wait(struct timeline *t, int64_t now_ns)
 		w->meanwhile = t->ender_did;
 	}
 	add_time(&w->times, t->call_ns, now_ns, w->has_waker ? w->waker.name : "");
+	count_settable(&w->settable, t->in.settable, result);
 }
 
-static void end_call(struct timeline *t, int64_t now_ns)
+static void end_call(struct timeline *t, int64_t now_ns, int result)
 {
 	struct timeline_call *c;
 
 	if (!t->call_ns)
 		return;
 	if (t->in.kind == TIMED_LOCK_WAIT) {
-		end_wait(t, now_ns);
+		end_wait(t, now_ns, result);
 	} else {
 		c = timeline_row(t, &t->in);
+		if (c)
+			count_settable(&c->settable, t->in.settable, result);
 		if (!c)
 			t->other_calls++;
 		else if (t->in.cannot_block && !t->call_slept)
@@ -397,7 +410,7 @@ void timeline_add(struct timeline *t, const struct timeline_record *r,
 		unlock(t, r);
 		break;
 	case TIMELINE_RETURN:
-		end_call(t, r->t_ns);
+		end_call(t, r->t_ns, r->fd - 1);
 		break;
 	case TIMELINE_FAULT:
 		t->fault_ns = r->t_ns;

@@ -68,6 +68,9 @@ enum {
 	NUMBER_OF_FILE = 4, /* it waits whatever its flags are */
 };
 
+/* Whether a wait ends at a time of a clock that others set: at the latest, or no sooner. */
+enum { SETTABLE_NOT, SETTABLE_DEADLINE, SETTABLE_TIMER };
+
 /* What a call does to numbers of descriptors; each plus 1, 0: none. */
 struct timeline_numbers {
 	int closes, closes_to; /* from the one to the other */
@@ -100,12 +103,18 @@ struct timeline_record {
 	int fd;        /* plus 1; 0: none. Of RETURN: what it returned */
 	struct timeline_numbers numbers;
 	struct timeline_futex futex; /* of UNLOCK, and of CALL that is a lock wait */
+	uint8_t settable;            /* of CALL */
 };
 
 /* How often something was seen from begin to end, and how long it lasted. */
 struct timed {
 	int64_t count, total_ns, worst_ns, worst_at_ns;
 	char worst_in[TIMELINE_NAME + 8]; /* the system call, or who got the CPU */
+};
+
+/* Waits until a time of a clock that others set. */
+struct timeline_settable {
+	int64_t waits, expired; /* of these: that time ended it */
 };
 
 /* One system call, or one of its first arguments if it may be the wait for a cycle. */
@@ -122,6 +131,7 @@ struct timeline_call {
 	int64_t undecided;        /* that it did not, with a descriptor that is gone */
 	struct timed times;       /* all others */
 	struct timed slept, held; /* in it; `worst_in`: who ended that */
+	struct timeline_settable settable;
 };
 
 /* What a thread did for a time. */
@@ -139,6 +149,7 @@ struct timeline_word {
 	int64_t looks,
 		free; /* while it did not wait for it; of these: the word was 1 */
 	struct timed times;
+	struct timeline_settable settable;
 	bool has_waker; /* of the longest */
 	struct timeline_party waker;
 	struct timeline_doing meanwhile; /* of the waker, in the longest */

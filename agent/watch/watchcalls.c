@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/close_range.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,17 +12,17 @@
 #include <sys/socket.h>
 
 #include "watch/calltable.h"
+#include "watch/waitclock.h"
 
 #define COUNT_OF(list) (sizeof(list) / sizeof(*(list)))
 #define RULES          2
-#define VALUES         3
+#define MOST_VALUES    3
 
 /* When a call cannot block: see calls.toml. */
 enum { ZERO = 1, HAS, IS, UNLESS, NONBLOCKING, NOTIME, NOWAIT };
 
 struct rule {
 	uint8_t when, arg;
-	uint16_t value[VALUES];
 };
 
 struct call {
@@ -31,18 +30,16 @@ struct call {
 	uint8_t kind;
 	unsigned char idle; /* 2: without a key */
 	struct rule rule[RULES];
+	uint16_t value[MOST_VALUES]; /* of the one rule that has some */
 	const char *name;
 };
 
-#define WHEN(when, arg, ...)                                                           \
-	{                                                                              \
-		when, arg,                                                             \
-		{                                                                      \
-			__VA_ARGS__                                                    \
-		}                                                                      \
-	}
-#define CALL(x86, generic, arm, i386, x32, name, kind, idle, ...)                      \
-	{ { x86, generic, arm, i386, x32 }, kind, idle, { __VA_ARGS__ }, #name },
+/* clang-format off */
+#define WHEN(number, when, arg) .rule[number] = { when, arg }
+#define VALUES(...)             .value = { __VA_ARGS__ }
+#define CALL(x86, generic, arm, i386, x32, call, kind, idle, ...)                      \
+	{ { x86, generic, arm, i386, x32 }, kind, idle, .name = #call, __VA_ARGS__ },
+/* clang-format on */
 
 static const struct call calls[] = { CALLTABLE(CALL) };
 
@@ -267,11 +264,11 @@ static bool applies(const struct call *call, const struct rule *r,
 	case ZERO:
 		return (uint32_t)arg == 0;
 	case HAS:
-		return arg & r->value[0];
+		return arg & call->value[0];
 	case IS:
 	case UNLESS:
-		for (unsigned int i = 0; i < VALUES; i++)
-			if (r->value[i] && (uint32_t)arg == r->value[i])
+		for (unsigned int i = 0; i < MOST_VALUES; i++)
+			if (call->value[i] && (uint32_t)arg == call->value[i])
 				return r->when == IS;
 		return r->when == UNLESS;
 	case NONBLOCKING: /* look_at_descriptor() */
@@ -317,7 +314,10 @@ static void look_at_descriptor(const struct call *call,
 		return;
 	is = p->descriptor(p->of, (int)args[call->rule[0].arg]);
 	out->fd = (int)args[call->rule[0].arg] + 1;
-	out->cannot_block = is == DESCRIPTOR_NEVER_WAITS || is == DESCRIPTOR_OF_EVENTS;
+	out->cannot_block = is == DESCRIPTOR_NEVER_WAITS ||
+			    is == DESCRIPTOR_OF_EVENTS || is == DESCRIPTOR_SETTABLE;
+	if (is == DESCRIPTOR_SETTABLE)
+		out->settable = SETTABLE_TIMER;
 	out->by_flags = is == DESCRIPTOR_NEVER_WAITS || is == DESCRIPTOR_WAITS;
 	out->gone = is == DESCRIPTOR_GONE;
 }
@@ -374,6 +374,7 @@ static void copy_number(int fd, const struct watchcalls_process *p,
 		[DESCRIPTOR_NEVER_WAITS] = NUMBER_NONBLOCKING,
 		[DESCRIPTOR_OF_FILE] = NUMBER_WAITS | NUMBER_OF_FILE,
 		[DESCRIPTOR_OF_EVENTS] = NUMBER_NONBLOCKING,
+		[DESCRIPTOR_SETTABLE] = NUMBER_NONBLOCKING,
 		[DESCRIPTOR_GONE] = 0,
 	};
 
@@ -445,35 +446,6 @@ static void follow_numbers(const struct call *call,
 	}
 }
 
-#ifndef FUTEX_LOCK_PI2
-#define FUTEX_LOCK_PI2 13
-#endif
-
-/* The word that it waits for, or that it wakes others of. */
-static bool read_futex(const struct call *call, const uint64_t args[WATCHCALLS_ARGS],
-		       struct timeline_record *out)
-{
-	const bool newer_call = strcmp(call->name, "futex_wait") == 0;
-
-	out->futex = (struct timeline_futex){
-		.word = args[0],
-		.value = (uint32_t)(newer_call ? args[1] : args[2]),
-		.command =
-			newer_call ? FUTEX_WAIT : (uint8_t)(args[1] & FUTEX_CMD_MASK),
-	};
-	switch (out->futex.command) {
-	case FUTEX_WAIT:
-	case FUTEX_WAIT_BITSET:
-	case FUTEX_WAIT_REQUEUE_PI:
-	case FUTEX_LOCK_PI:
-	case FUTEX_LOCK_PI2:
-		return true;
-	default:
-		out->what = TIMELINE_UNLOCK;
-		return true;
-	}
-}
-
 bool watchcalls_read(long number, const uint64_t args[WATCHCALLS_ARGS],
 		     const struct watchcalls_process *process,
 		     struct timeline_record *out)
@@ -488,8 +460,12 @@ bool watchcalls_read(long number, const uint64_t args[WATCHCALLS_ARGS],
 	out->call = call->name;
 	out->number = (int)number;
 	out->idle = call->idle;
-	if (call->kind == TIMED_LOCK_WAIT)
-		return read_futex(call, args, out);
+	if (call->kind == TIMED_LOCK_WAIT) {
+		waitclock_read_futex(call->name, args, out);
+		return true;
+	}
+	if (waitclock_is_settable(call->name, args))
+		out->settable = SETTABLE_DEADLINE;
 	out->key = call->idle == 1 ? args[0] : 0;
 	out->cannot_block = cannot_block(call, args, process);
 	look_at_descriptor(call, args, process, out);

@@ -52,6 +52,7 @@ enum watchcalls_descriptor {
 	DESCRIPTOR_NEVER_WAITS, /* it has O_NONBLOCK and is of no file, directory or disk */
 	DESCRIPTOR_OF_FILE,     /* it waits, whatever its flags are */
 	DESCRIPTOR_OF_EVENTS, /* of a timer or of events: it never waits */
+	DESCRIPTOR_SETTABLE,  /* the same, of a timer set to a time of CLOCK_REALTIME */
 	DESCRIPTOR_GONE,      /* closed since, or not to be seen: it is not known */
 };
 

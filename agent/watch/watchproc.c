@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "files/slurp.h"
+#include "watch/waitclock.h"
 
 #define AUXV_BYTES 1024
 #define PAGE_BYTES 4096
@@ -34,17 +35,20 @@ static enum watchcalls_descriptor ask(int pid, int fd)
 	const char *line;
 	unsigned int flags;
 	struct stat file;
+	bool events;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
 	if (stat(path, &file)) /* closed, or not to be seen */
 		return DESCRIPTOR_GONE;
 	if (S_ISREG(file.st_mode) || S_ISDIR(file.st_mode) || S_ISBLK(file.st_mode))
 		return DESCRIPTOR_OF_FILE;
-	if (is_of_events(path))
-		return DESCRIPTOR_OF_EVENTS;
+	events = is_of_events(path);
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
 	if (slurp(path, text, sizeof(text)) <= 0)
-		return DESCRIPTOR_GONE;
+		return events ? DESCRIPTOR_OF_EVENTS : DESCRIPTOR_GONE;
+	if (events)
+		return waitclock_is_settable_timer(text) ? DESCRIPTOR_SETTABLE
+							 : DESCRIPTOR_OF_EVENTS;
 	line = strstr(text, "flags:");
 	return line && sscanf(line, "flags: %o", &flags) == 1 && flags & O_NONBLOCK
 		       ? DESCRIPTOR_NEVER_WAITS

@@ -242,6 +242,14 @@ static void __attribute__((noinline)) emit_timed(struct emit *out, const char *k
 	emit_close(out, '}');
 }
 
+static void emit_settable(struct emit *out, const struct timeline_settable *s)
+{
+	emit_open(out, "settable", '{');
+	emit_int(out, "waits", s->waits);
+	emit_int(out, "expired", s->expired);
+	emit_close(out, '}');
+}
+
 static const struct timed *timed_named(const struct timeline *t, const char *name)
 {
 	for (unsigned int i = 0; i < TIMED_KINDS; i++)
@@ -303,6 +311,7 @@ static void emit_calls(struct emit *out, struct timeline *t)
 		emit_timed(out, "times", &c->times);
 		emit_timed(out, "slept", &c->slept);
 		emit_timed(out, "held", &c->held);
+		emit_settable(out, &c->settable);
 		emit_close(out, '}');
 	}
 	emit_close(out, ']');
@@ -335,6 +344,7 @@ static void emit_words(struct emit *out, const struct timeline *t)
 		emit_int(out, "looks", word->looks);
 		emit_int(out, "free", word->free);
 		emit_timed(out, "times", &word->times);
+		emit_settable(out, &word->settable);
 		if (word->has_waker)
 			emit_party(out, "waker", &word->waker);
 		if (word->has_waker && word->meanwhile.known)

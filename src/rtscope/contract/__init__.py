@@ -96,6 +96,7 @@ from rtscope.contract.watching import EventTimes as EventTimes
 from rtscope.contract.watching import Inversion as Inversion
 from rtscope.contract.watching import Meanwhile as Meanwhile
 from rtscope.contract.watching import Party as Party
+from rtscope.contract.watching import Settable as Settable
 from rtscope.contract.watching import Waker as Waker
 from rtscope.contract.watching import WatchBegin as WatchBegin
 from rtscope.contract.watching import WatchCost as WatchCost

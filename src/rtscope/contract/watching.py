@@ -138,6 +138,15 @@ class Inversion:
 
 
 @dataclass(frozen=True, slots=True)
+class Settable:
+    """Waits until a time of a clock that others set."""
+
+    waits: Count
+    expired: Count
+    """Of these: that time ended it."""
+
+
+@dataclass(frozen=True, slots=True)
 class WatchedCall:
     """A system call of one thread; of those that wait for events, by `key`."""
 
@@ -160,6 +169,8 @@ class WatchedCall:
     """In them; `worst_in`: who ended the longest, empty if that is not known."""
     held: EventTimes
     """Of these, where no signal ends it: for the kernel or a device."""
+    settable: Settable | None = None
+    """None: it is not known, as by agents before this key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +206,8 @@ class WatchedWord:
     """Who ended the longest; None if it is not known."""
     meanwhile: Meanwhile | None = None
     """What that one did in the longest; None if it is not known."""
+    settable: Settable | None = None
+    """None: it is not known, as by agents before this key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ A running program: delays of its threads, and a unit of systemd with its rights.
     ownunit.py                         the unit that it runs in, kept in the new one
     deadlines.py                       cycles of SCHED_DEADLINE that a yield ends
     runtimes.py, runtimes.toml         runtimes that allocate unseen
+    settable.py                        waits until a time of a clock that can be set
     spins.py                           waits by naps and yields
     lookups.py                         the findings about functions looked up
     eventstacks.py                     the stacks of events

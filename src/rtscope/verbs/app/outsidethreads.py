@@ -9,12 +9,14 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from errno import ETIMEDOUT
 from itertools import pairwise
 
 from rtscope.contract import (
     EventCount,
     EventTimes,
     Inversion,
+    Settable,
     Waker,
     WatchedCall,
     WatchedThread,
@@ -42,6 +44,8 @@ _SLEEPS = ("clock_nanosleep", "clock_nanosleep_time64")
 _FUTEX_WAITS = (0, 6, 9, 11, 13)
 _FUTEX_WAKES = (1, 5, 7, 10)
 _FUTEX_COMMAND = 0x7F
+_FUTEX_CLOCK_REALTIME = 256
+_LOCK_PI = 6
 _IDLE = 0
 """The number of the idle thread of each CPU."""
 
@@ -339,6 +343,7 @@ class _Seen:
                 free=0,
                 times=_times(one.timed for one in slept),
                 waker=None if longest.by is None else self._around.party(longest.by),
+                settable=_settable([one.before.wait for one in slept]),
             )
 
     def _inversions(self) -> Iterator[Inversion]:
@@ -382,6 +387,20 @@ def _futex_command(call: Call | None) -> int | None:
     if call is None or not call.name.startswith("futex"):
         return None
     return 0 if call.name == "futex_wait" else call.arguments[1] & _FUTEX_COMMAND
+
+
+def _settable(calls: Sequence[Call | None]) -> Settable | None:
+    """Return the waits that a time of CLOCK_REALTIME ended; None: none is known."""
+    ended = sum(
+        one is not None
+        and one.result == -ETIMEDOUT
+        and (
+            _futex_command(one) == _LOCK_PI
+            or bool(one.arguments[1] & _FUTEX_CLOCK_REALTIME)
+        )
+        for one in calls
+    )
+    return Settable(ended, ended) if ended else None
 
 
 def _expected(call: Call | None) -> int:

@@ -28,6 +28,7 @@ from rtscope.verbs.app.model import (
     Finding,
     Observation,
 )
+from rtscope.verbs.app.settable import by_settable_clock
 from rtscope.verbs.app.spins import without_spins
 from rtscope.verbs.app.unseen import unseen_of
 from rtscope.verbs.app.waits import (
@@ -274,6 +275,7 @@ def _events(seen: Observation, judged: Sequence[Thread]) -> Iterator[Finding]:
         yield from _allocations(seen, watched)
         yield from lookups(seen, watched)
         yield from of_waits(seen.watch, watched)
+        yield from by_settable_clock(seen.watch, watched)
 
 
 def _of_deadline(found: Finding) -> Finding:
