@@ -42,6 +42,7 @@ OF_PROGRAMS = frozenset(
         "rtscope.programs.binaries.lookups",
         "rtscope.programs.calls",
         "rtscope.programs.cycles.periods",
+        "rtscope.programs.cycles.timeouts",
         "rtscope.programs.packages",
         "rtscope.programs.probes",
     }

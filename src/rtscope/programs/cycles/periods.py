@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 from statistics import median_low
 
 from rtscope.programs.cycles.paces import NEAR_NS, Pace, commonest_ns, paces_of
@@ -145,16 +146,32 @@ def begun_of(
     found = beginnings_of(plain, given_ns)
     if found is None or not found.grid_ns:
         return plain, found
-    first_ns = plain[min(found.at)].due_ns
+    due_ns = sorted(plain[at].due_ns for at in found.at)
+    near_ns = _near_to_grid_ns(due_ns, found.grid_ns)
     made: list[Run] = []
     begins: list[int] = []
     for at, (run, without) in enumerate(zip(runs, plain, strict=True)):
-        off_ns = (run.due_ns - first_ns) % found.grid_ns
-        is_due = run.flags & WITHIN and min(off_ns, found.grid_ns - off_ns) < NEAR_NS
+        is_due = run.flags & WITHIN and (
+            _off_grid_ns(run.due_ns, due_ns, found.grid_ns) < near_ns
+        )
         made += _cut_in_two(run, without) if is_due else [without]
         if is_due or at in found.at:
             begins.append(len(made) - 1)
     return made, replace(found, at=frozenset(begins))
+
+
+def _near_to_grid_ns(due_ns: Sequence[int], grid_ns: int) -> float:
+    """Return how near to its grid a time is one of it: less where times are exact."""
+    exact = sum((b - a) % grid_ns == 0 for a, b in pairwise(due_ns))
+    is_exact = exact >= EXACT_SHARE * (len(due_ns) - 1)
+    return NEAR_NS if is_exact else SLIP_SHARE * grid_ns
+
+
+def _off_grid_ns(ns: int, due_ns: Sequence[int], grid_ns: int) -> int:
+    """Return how far from whole periods a time is after the last one, or the next."""
+    at = bisect_left(due_ns, ns)
+    off_ns = [(ns - one) % grid_ns for one in due_ns[max(0, at - 1) : at + 1]]
+    return min(min(one, grid_ns - one) for one in off_ns)
 
 
 def _untimed(run: Run) -> Run:
@@ -378,11 +395,11 @@ def _keeps_a_grid(runs: Sequence[Run], at: Sequence[int], period_ns: int) -> boo
     requests = [_request_ns(run) for run in due[1:]]
     near = [one for one in intervals if periods_in(one, period_ns) == 1]
     if any(run.flags & RELATIVE for run in due):
-        return _spread_ns(requests) > ADAPTS * _spread_ns(near)
-    return _spread_ns(near) <= _spread_ns(requests)
+        return spread_ns(requests) > ADAPTS * spread_ns(near)
+    return spread_ns(near) <= spread_ns(requests)
 
 
-def _spread_ns(values: Sequence[int]) -> int:
+def spread_ns(values: Sequence[int]) -> int:
     """Return the median distance from the median."""
     middle = median_low(values)
     return median_low([abs(one - middle) for one in values])

@@ -36,6 +36,7 @@ from rtscope.programs.cycles.threadruns import (
     RELATIVE,
     Run,
 )
+from rtscope.programs.cycles.timeouts import asks_for_the_rest, is_of_others
 from rtscope.stats.summary import Summary, summarize_samples
 
 
@@ -264,16 +265,23 @@ def spreads_of(cycles: Sequence[Cycle]) -> Spreads:
 
 
 def _groups(runs: Sequence[Run], found: Beginnings | None) -> Iterator[list[Run]]:
-    """Give the runs of each cycle; those before the first one are of none."""
+    """
+    Give the runs of each cycle; those before the first one are of none.
+
+    Events that were lost within one are lost before the next one, too.
+    """
     if found is None:
         yield from ([run] for run in runs)
         return
     group: list[Run] = []
+    lost = 0
     for index, run in enumerate(runs):
+        lost |= run.flags & GAP
         if index in found.at:
             if group:
                 yield group
-            group = [run]
+            group = [replace(run, flags=run.flags | lost)]
+            lost = 0
         elif group and not _is_of_another_timer(run, runs[index - 1]):
             group.append(run)
     if group:
@@ -386,8 +394,8 @@ def _serves_others(groups: Sequence[Sequence[Run]], found: Beginnings) -> bool:
     """
     Whether its timer begins no cycle: what it waits for are descriptors.
 
-    It is idle when another wake-up comes, and its timer is a timeout, due at no grid,
-    or there are many such wake-ups for each of the timer.
+    It is idle when another wake-up comes, and its timer is a timeout, due at no grid
+    and for no interval, or there are many such wake-ups for each of the timer.
     """
     if found.basis is Basis.GIVEN or not _is_idle_within(groups):
         return False
@@ -397,9 +405,16 @@ def _serves_others(groups: Sequence[Sequence[Run]], found: Beginnings) -> bool:
     intervals = [
         b.begin_ns - a.begin_ns for a, b in pairwise(first) if not b.flags & GAP
     ]
-    timeouts = found.basis is Basis.TIME and found.period_ns is not None
-    periods_ns = [found.period_ns or 1] * len(intervals)
-    return timeouts and exact_share(intervals, periods_ns) < EXACT_SHARE
+    requests = [run.due_ns - run.armed_ns for run in first]
+    if found.basis is Basis.INTERVAL:
+        sleeps = any(run.flags & RELATIVE for run in first)
+        return not sleeps and is_of_others(intervals, requests)
+    if found.basis is not Basis.TIME or found.period_ns is None:
+        return False
+    exact = exact_share(intervals, [found.period_ns] * len(intervals))
+    return exact < EXACT_SHARE and not asks_for_the_rest(
+        intervals, requests, found.period_ns
+    )
 
 
 def _is_idle_within(groups: Sequence[Sequence[Run]]) -> bool:
