@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rtscope.boards.parts.cache import cache_dir
@@ -262,25 +263,28 @@ def running_command(
     """
     guard = machine.start_agent(["load", "--errors", "--", *argv])
     try:
-        pid = _listen(guard, argv[0], for_s=TIMEOUT_S)
+        words_of = partial(early_end, argv[0], settle_s=settle_s)
+        pid = _listen(guard, words_of, for_s=TIMEOUT_S)
         if pid is None:
             silent = f"nothing was heard of it within {TIMEOUT_S:g} s"
             said = "its guard ended without a word" if guard.ended else silent
             said = guard.stderr_tail() or said
             raise TargetError(f"{argv[0]} did not begin: {said}")
-        _listen(guard, argv[0], for_s=settle_s)
+        _listen(guard, words_of, for_s=settle_s)
         try:
             yield pid
         except TargetError:
             end = _end_of(guard)
             if end is None:
                 raise
-            raise TargetError(_early_end(argv[0], end)) from None
+            raise TargetError(words_of(end)) from None
     finally:
         guard.kill()
 
 
-def _listen(guard: Stream, program: str, *, for_s: float) -> int | None:
+def _listen(
+    guard: Stream, words_of: Callable[[LoadEnd], str], *, for_s: float
+) -> int | None:
     """Wait so long, or until the PID is told, and return it; TargetError at an end."""
     pid, until = None, time.monotonic() + for_s
     while pid is None and not guard.ended and (left_s := until - time.monotonic()) > 0:
@@ -290,7 +294,7 @@ def _listen(guard: Stream, program: str, *, for_s: float) -> int | None:
             if isinstance(line, LoadHello):
                 pid = line.pid
             if isinstance(line, LoadEnd):
-                raise TargetError(_early_end(program, line))
+                raise TargetError(words_of(line))
     return pid
 
 
@@ -307,11 +311,14 @@ END_SEEN_S = 1.0
 """The guard sees within a quarter of that that its command has ended."""
 
 
+EARLIER_S = 0.1
+"""To settle for longer than this is no need of programs that end soon."""
 PRINTED_LINES = 6
 PRINTED_CHARACTERS = 500
 
 
-def _early_end(program: str, end: LoadEnd) -> str:
+def early_end(program: str, end: LoadEnd, *, settle_s: float) -> str:
+    """Say how a command ended before it could be watched, and what to do."""
     how = end_words(end.status, end.signal)
     ended = f"{program} ended before it could be watched, {how}"
     if end.left:
@@ -322,10 +329,8 @@ def _early_end(program: str, end: LoadEnd) -> str:
         return f"{ended}; it printed: {printed}"
     if end.left:
         return ended
-    return (
-        f"{ended}; it printed no error: run it by itself to see why, or watch it "
-        "earlier: --settle 100ms"
-    )
+    earlier = ", or watch it earlier: --settle 100ms" if settle_s > EARLIER_S else ""
+    return f"{ended}; it printed no error: run it by itself to see why{earlier}"
 
 
 def privileged_reader(machine: Target) -> AgentReader:
