@@ -62,6 +62,8 @@ static void measure_wakeup(struct watch *w)
 /* Attaches to the threads that are there now. -ESRCH if the process is not. */
 static int look_for_threads(struct watch *w)
 {
+	const int64_t now_ns = clock_now_ns();
+	const unsigned int before = w->threads;
 	char path[64];
 	struct dirent *entry;
 	DIR *dir;
@@ -89,6 +91,8 @@ static int look_for_threads(struct watch *w)
 	closedir(dir);
 	if (beyond > w->not_watched)
 		w->not_watched = beyond;
+	if (w->threads > before && clock_now_ns() - now_ns > w->opening_ns)
+		w->opening_ns = clock_now_ns() - now_ns;
 	return err;
 }
 

@@ -423,6 +423,7 @@ int watchreport_end(struct watch *w, const char *stopped)
 	emit_int(w->out, "stacks", (int64_t)w->stacks);
 	emit_int(w->out, "samples_lost", w->samples_lost);
 	emit_int(w->out, "own_events", w->places.elsewhere);
+	emit_int(w->out, "opening_ns", w->opening_ns);
 	emit_int(w->out, "records_lost", w->flow.lost);
 	emit_int(w->out, "agent_cpu_ns", timespec_ns(used));
 	emit_open(w->out, "costs", '{');

@@ -282,6 +282,8 @@ class WatchEnd:
     """Of switches, wake-ups and calls: there was no room for them."""
     samples_lost: Count = 0
     """Stacks that found the ring of a CPU full."""
+    opening_ns: Count = 0
+    """From a look for new threads until all had their events; the longest."""
     own_events: Count = 0
     """Real-time threads whose tracepoints are their own, which delays them more."""
 

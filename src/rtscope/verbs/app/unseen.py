@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from rtscope.host.units import NS_PER_MS
+from rtscope.present.words import duration
 from rtscope.programs.binaries.lookups import LOOKUP
 from rtscope.programs.probes import is_allocation
 from rtscope.verbs.app.lookups import unseen_lookups
@@ -14,6 +16,9 @@ _BY_FILE = {
     "status": ("RA19", "RA20"),
 }
 
+
+SLOW_NS, SLOW_THREAD_NS = 100 * NS_PER_MS, 10 * NS_PER_MS
+"""All of a process, and each of many threads, have their events in far less."""
 
 _AS_ROOT = "run as root or with sudo"
 _UNMAPPED = "its memory changed before it was watched: did it execute a program?"
@@ -68,9 +73,18 @@ def unseen_of(seen: Observation, events: Mapping[str, str]) -> Iterator[Unseen]:
         )
     yield from unseen_lookups(seen)
     end = seen.watch.end
+    all_events = (*sorted({*events.values(), "RA07", *OF_TIMELINE}),)
+    if end.opening_ns > max(SLOW_NS, SLOW_THREAD_NS * end.threads):
+        yield Unseen(
+            all_events,
+            "what a thread did before its events were open",
+            f"nothing of a thread for up to {duration(end.opening_ns)}, until its "
+            "events were open: the kernel may still close those of another watch",
+            "watch it again in 20 s",
+        )
     if end.not_watched:
         yield Unseen(
-            (*sorted({*events.values(), "RA07", *OF_TIMELINE}),),
+            all_events,
             f"{end.not_watched} threads",
             "the agent watches 128 at once",
             "",
