@@ -158,7 +158,7 @@ def lines_of(agent: Path, pid: int, parts: frozenset[str]) -> list[list[str]]:
 
 
 def run(
-    program: Path, agent: Path, variant: str, mode: Sequence[str]
+    program: Path, agent: Path, parts: frozenset[str], mode: Sequence[str]
 ) -> tuple[float, ...]:
     """Run it once; return the figures in ns."""
     skip, count = round(1000 * 2 * SETTLE_S), 1000 * SECONDS
@@ -167,7 +167,7 @@ def run(
         time.sleep(SETTLE_S / 4)
         agents = [
             subprocess.Popen(line, stdout=subprocess.DEVNULL)
-            for line in lines_of(agent, paced.pid, VARIANTS[variant])
+            for line in lines_of(agent, paced.pid, parts)
         ]
         said = paced.communicate()[0]
         if any([one.wait() for one in agents]):
@@ -219,7 +219,7 @@ def main() -> None:
             order.shuffle(drawn)
             for variant in drawn:
                 words = ["busy"] if mode == "busy" else []
-                runs[variant].append(run(program, agent, variant, words))
+                runs[variant].append(run(program, agent, VARIANTS[variant], words))
         show(runs, mode)
 
 

@@ -38,13 +38,23 @@ static struct watched *find(struct watch *w, int tid)
 	return NULL;
 }
 
+static void stop_stacks(struct watch *w, struct watched *t)
+{
+	for (unsigned int i = 0; i < w->kinds; i++) {
+		t->sampled[i] = w->stacks_each;
+		watchthread_go_on(w, t, i);
+	}
+}
+
 /* How late a thread of the agent wakes while it is watched as those of the process will
- * be. What the kernel refuses of its events it may still grant of theirs. */
-static void measure_wakeup(struct watch *w)
+ * be; returns how long a call takes it then, 0 if that is unknown. What the kernel refuses
+ * of its events it may still grant of theirs. */
+static int64_t measure_watched(struct watch *w)
 {
 	int refused[PERFEVENT_MAX_KINDS];
 	const int64_t vanished = w->vanished;
 	struct wakecost watched;
+	int64_t call_ns = 0;
 
 	memcpy(refused, w->refused, sizeof(refused));
 	if (watchthread_attach(w, (int)syscall(SYS_gettid), true) == 0 && w->threads) {
@@ -52,11 +62,14 @@ static void measure_wakeup(struct watch *w)
 		watched = wakecost_measure();
 		w->cost[3].counted_ns = watched.alone_ns;
 		w->cost[4].counted_ns = watched.beside_ns;
+		stop_stacks(w, w->thread[0]);
+		call_ns = watchcost_call_ns();
 		watchthread_close(w, w->thread[0]);
 		w->threads = 0;
 	}
 	memcpy(w->refused, refused, sizeof(refused));
 	w->vanished = vanished;
+	return call_ns;
 }
 
 /* Attaches to the threads that are there now. -ESRCH if the process is not. */
@@ -280,6 +293,7 @@ enum exit_status watch(struct options *options, struct emit *out)
 	static struct watch w; /* zero, and too large for a stack */
 	struct wakecost plain;
 	enum hostlink_end ended;
+	int64_t call_ns;
 	int err;
 
 	w.out = out;
@@ -304,9 +318,9 @@ enum exit_status watch(struct options *options, struct emit *out)
 		watchplaces_open(&w.places, &w.flow.online);
 	else
 		w.places.err = w.flow.err;
-	measure_wakeup(&w);
+	call_ns = measure_watched(&w);
 	wakecost_end();
-	watchcost_measure(&w);
+	watchcost_measure(&w, call_ns);
 	w.from_ns = clock_now_ns();
 	err = begin_with_threads(&w);
 	if (err)

@@ -22,7 +22,7 @@
 enum { ZERO = 1, HAS, IS, UNLESS, NONBLOCKING, NOTIME, NOWAIT };
 
 struct rule {
-	uint8_t when, arg;
+	uint8_t when : 4, arg : 4;
 };
 
 struct call {

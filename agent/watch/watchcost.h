@@ -8,7 +8,11 @@
 
 #include "watch/watchstate.h"
 
-/* Fills w->cost; takes some milliseconds. What cannot be watched stays 0. */
-void watchcost_measure(struct watch *w);
+/* How long a call takes the calling thread now. */
+int64_t watchcost_call_ns(void);
+
+/* Fills w->cost; takes some milliseconds. What cannot be watched stays 0.
+ * `watched_call_ns`: how long a call takes under all events; 0: unknown. */
+void watchcost_measure(struct watch *w, int64_t watched_call_ns);
 
 #endif
