@@ -10,7 +10,7 @@
 
 #define MOST_LIVING 8
 #define MOST_TAKEN  1024
-#define MOST_KEPT   256 /* probes of some threads: each costs whoever comes by */
+#define MOST_KEPT   32 /* probes of some threads: each costs whoever comes by */
 
 static pid_t living[MOST_LIVING];
 static int taken[MOST_TAKEN], kept[MOST_KEPT];

@@ -9,7 +9,7 @@
 
 #include "tests/check.h"
 
-#define MOST_KEPT 256
+#define MOST_KEPT 32
 
 static int opened(void)
 {
