@@ -93,3 +93,18 @@ def test_a_timeout_in_whole_milliseconds_that_messages_end_is_no_interval() -> N
     assert found.period is None
     assert not found.sleeps_for_intervals
     assert len(found.cycles) == len(runs)
+
+
+def test_a_rest_in_whole_milliseconds_keeps_no_period() -> None:
+    """Of epoll_wait(): it ends up to 1 ms late, and the next one is shorter then."""
+    runs = []
+    due_ns = 0
+    for period in range(1, 101):
+        due_ns += 10 * MS + 94_000 + period**2 % 97 - (MS if period % 11 == 0 else 0)
+        at_ns = due_ns - (period * 7 % 9 + 1) * MS
+        runs += [woken(at_ns - n * 400_000) for n in range(period % 3, 0, -1)]
+        runs.append(run(due_ns, armed=at_ns + 3_000))
+    found = cycles_of([replace(one, flags=POLL) for one in runs])
+
+    assert found is not None
+    assert found.period is None

@@ -15,6 +15,7 @@ from enum import StrEnum
 from itertools import pairwise
 from statistics import median_low
 
+from rtscope.host.units import NS_PER_MS
 from rtscope.programs.cycles.paces import NEAR_NS, Pace, commonest_ns, paces_of
 from rtscope.programs.cycles.threadruns import GAP, NO_SLEEP, RELATIVE, WITHIN, Run
 
@@ -52,6 +53,9 @@ SLEEPS_SHARE = 0.5
 """Of the wake-ups, the end of a sleep for an interval: each begins a cycle then."""
 ADAPTS = 2
 """A request that varies this many times more than the time it leads to adapts to it."""
+
+READING_NS = 10_000
+"""From the begin of a wait until the kernel sets its timer: at most, mostly."""
 
 SLIP_SHARE = 0.02
 """A time that is made of the rest of a period is this near to it: the clock is read
@@ -269,6 +273,8 @@ def _families(runs: Sequence[Run], due: Sequence[int]) -> Iterator[Sequence[int]
     period_ns, grid = _on_a_grid(runs, absolute)
     if grid:
         yield _with_slipped(runs, absolute, grid, period_ns)
+    if _are_rests_in_ms(runs, absolute):
+        return
     yield due
     requests = sorted(due, key=lambda index: _request_ns(runs[index]), reverse=True)
     alike: list[int] = []
@@ -280,6 +286,15 @@ def _families(runs: Sequence[Run], due: Sequence[int]) -> Iterator[Sequence[int]
         alike.append(index)
     if alike:
         yield sorted(alike)
+
+
+def _are_rests_in_ms(runs: Sequence[Run], absolute: Sequence[int]) -> bool:
+    """Whether they are of poll() or epoll_wait(), each up to 1 ms off a time."""
+    requests = [_request_ns(runs[index]) for index in absolute]
+    whole = sum(-one % NS_PER_MS <= READING_NS for one in requests)
+    if not requests or whole < STEADY_SHARE * len(requests):
+        return False
+    return spread_ns(requests) > SAME_SHARE * median_low(requests)
 
 
 def _request_ns(run: Run) -> int:

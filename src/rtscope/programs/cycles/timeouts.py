@@ -12,6 +12,9 @@ from rtscope.programs.cycles.periods import (
     spread_ns,
 )
 
+MOST_SLIP_NS = 50_000
+"""From the clock that a program reads to the one that the kernel does."""
+
 
 def asks_for_the_rest(
     intervals: Sequence[int], requests: Sequence[int], period_ns: int
@@ -22,7 +25,8 @@ def asks_for_the_rest(
     Its times are a period apart but for the time that the reading takes, and what it
     asks for differs much more, as something else ended its wait before.
     """
-    near = [periods_in(one, period_ns, SLIP_SHARE) for one in intervals]
+    slip_share = min(SLIP_SHARE, MOST_SLIP_NS / period_ns)
+    near = [periods_in(one, period_ns, slip_share) for one in intervals]
     off_ns = [
         abs(one - number * period_ns)
         for one, number in zip(intervals, near, strict=True)
