@@ -325,6 +325,7 @@ enum exit_status watch(struct options *options, struct emit *out)
 	err = begin_with_threads(&w);
 	if (err)
 		return refuse_process(&w, err);
+	w.opening_ns = 0; /* what was there before has all of its time yet */
 	if (!w.flow.err)
 		flowevents_look_at_policies(&w); /* before a wait ends unseen */
 	watchreport_begin(&w);

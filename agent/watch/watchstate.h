@@ -107,7 +107,7 @@ struct watch {
 	uint64_t stacks;      /* of all so far */
 	int64_t from_ns, to_ns;
 	int64_t seen, vanished, not_watched, samples_lost;
-	int64_t opening_ns; /* from a look for threads until all have events, at most */
+	int64_t opening_ns; /* from a look for new threads until all have events, at most */
 	struct watch_cost cost[5];
 	struct watchflow flow;
 	struct watchplaces places;

@@ -22,7 +22,7 @@ def test_events_that_were_opened_slowly() -> None:
     (one,) = late(1_234 * MS)
 
     assert one.what == "what a thread did before its events were open"
-    assert one.cause.startswith("nothing of a thread for up to 1.23 s, until")
+    assert one.cause.startswith("nothing of a new thread for up to 1.23 s, until")
     assert {"RA05", "RA07", "RA09", "RA13"} <= set(one.ids)
     assert "another watch" in one.cause
     assert not one.by_nature

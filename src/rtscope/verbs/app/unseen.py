@@ -18,7 +18,7 @@ _BY_FILE = {
 
 
 SLOW_NS, SLOW_THREAD_NS = 100 * NS_PER_MS, 10 * NS_PER_MS
-"""All of a process, and each of many threads, have their events in far less."""
+"""Some new threads, and each of many, have their events in far less."""
 
 _AS_ROOT = "run as root or with sudo"
 _UNMAPPED = "its memory changed before it was watched: did it execute a program?"
@@ -72,22 +72,24 @@ def unseen_of(seen: Observation, events: Mapping[str, str]) -> Iterator[Unseen]:
             remedy,
         )
     yield from unseen_lookups(seen)
+    yield from _unseen_threads(
+        seen, (*sorted({*events.values(), "RA07", *OF_TIMELINE}),)
+    )
+
+
+def _unseen_threads(seen: Observation, ids: tuple[str, ...]) -> Iterator[Unseen]:
     end = seen.watch.end
-    all_events = (*sorted({*events.values(), "RA07", *OF_TIMELINE}),)
     if end.opening_ns > max(SLOW_NS, SLOW_THREAD_NS * end.threads):
         yield Unseen(
-            all_events,
+            ids,
             "what a thread did before its events were open",
-            f"nothing of a thread for up to {duration(end.opening_ns)}, until its "
+            f"nothing of a new thread for up to {duration(end.opening_ns)}, until its "
             "events were open: the kernel may still close those of another watch",
             "watch it again in 20 s",
         )
     if end.not_watched:
         yield Unseen(
-            all_events,
-            f"{end.not_watched} threads",
-            "the agent watches 128 at once",
-            "",
+            ids, f"{end.not_watched} threads", "the agent watches 128 at once", ""
         )
 
 
