@@ -36,3 +36,30 @@ def test_events_that_were_not(opening_ns: int, threads: int) -> None:
 def test_many_threads_take_longer() -> None:
     assert late(900 * MS, 100) == []
     assert late(1_100 * MS, 100) != []
+
+
+def brief(*functions: str, made: int = 400, watched: int = 0) -> list[Unseen]:
+    """Return what is said of threads that one made, of which some were watched."""
+    maker = replace(watching.thread(101), calls=(watching.call("clone3", made),))
+    others = [
+        replace(watching.thread(200 + n), from_ns=10**15 + 10**9)
+        for n in range(watched)
+    ]
+    stacks = {
+        (101, "blocking_call"): (watching.stack("clone3", *functions, call="clone3"),)
+    }
+    unseen = examine(seen(watched=[maker, *others], stacks=stacks)).unseen
+    return [one for one in unseen if "ended before the watch saw them" in one.cause]
+
+
+def test_threads_that_end_before_the_next_look() -> None:
+    (one,) = brief("create_thread", "pthread_create@@GLIBC_2.34", "main", watched=10)
+
+    assert one.what == "390 threads that ended soon"
+    assert {"RA05", "RA07", "RA13"} <= set(one.ids)
+
+
+def test_processes_a_few_threads_and_those_that_were_watched_are_none() -> None:
+    assert brief("posix_spawn", "main") == []
+    assert brief("pthread_create", "main", made=8) == []
+    assert brief("pthread_create", "main", made=20, watched=20) == []

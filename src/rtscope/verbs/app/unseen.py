@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from rtscope.host.units import NS_PER_MS
+from rtscope.contract import WatchedThread
+from rtscope.host.units import NS_PER_MS, plural
 from rtscope.present.words import duration
 from rtscope.programs.binaries.lookups import LOOKUP
 from rtscope.programs.probes import is_allocation
@@ -19,6 +20,12 @@ _BY_FILE = {
 
 SLOW_NS, SLOW_THREAD_NS = 100 * NS_PER_MS, 10 * NS_PER_MS
 """Some new threads, and each of many, have their events in far less."""
+
+LOOK_NS = 50 * NS_PER_MS
+"""Between two looks of the agent for new threads."""
+FEW = 8
+"""Threads of an end of the watching, or of one that began before it."""
+_CLONES = ("clone", "clone3")
 
 _AS_ROOT = "run as root or with sudo"
 _UNMAPPED = "its memory changed before it was watched: did it execute a program?"
@@ -87,10 +94,42 @@ def _unseen_threads(seen: Observation, ids: tuple[str, ...]) -> Iterator[Unseen]
             "events were open: the kernel may still close those of another watch",
             "watch it again in 20 s",
         )
+    if brief := _brief_threads(seen):
+        yield Unseen(
+            ids,
+            f"{plural(brief, 'thread')} that ended soon",
+            f"{plural(brief, 'thread')} ended before the watch saw them: it looks each "
+            "50 ms",
+            "keep threads that serve a cycle, and hand them their work",
+        )
     if end.not_watched:
         yield Unseen(
             ids, f"{end.not_watched} threads", "the agent watches 128 at once", ""
         )
+
+
+def _brief_threads(seen: Observation) -> int:
+    """Return how many threads were made by pthread_create, and never watched."""
+    if seen.watch.from_outside:
+        return 0
+    made = sum(
+        call.times.count
+        for thread in seen.watch.threads
+        for call in thread.calls
+        if call.name in _CLONES and _makes_threads(seen, thread, call.name)
+    )
+    from_ns = seen.watch.begin.from_ns
+    new = sum(one.from_ns > from_ns + LOOK_NS for one in seen.watch.threads)
+    return max(0, made - new - seen.watch.end.not_watched) if made > FEW else 0
+
+
+def _makes_threads(seen: Observation, thread: WatchedThread, call: str) -> bool:
+    stacks = seen.watch.stacks_of(thread, "blocking_call")
+    of_call = [one for one in stacks if one.call == call]
+    return bool(of_call) and all(
+        any("pthread_create" in frame.function for frame in one.stack.frames)
+        for one in of_call
+    )
 
 
 def _unseen_allocations(seen: Observation) -> Iterator[Unseen]:
