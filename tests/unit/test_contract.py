@@ -379,7 +379,7 @@ DEFAULTS = {
     *("times", "samples_lost", "own_events", "wakeup_plain_ns", "wakeup_recorded_ns"),
     *("wakeup_beside_plain_ns", "wakeup_beside_recorded_ns"),
     *("started_ns", "capabilities", "cgroup"),
-    *("errors", "left"),
+    *("errors", "left", "opening_ns", "settable"),
     "foreign",  # refused unless null
 }
 
