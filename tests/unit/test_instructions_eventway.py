@@ -22,7 +22,9 @@ TABLE = symbols(
     *("worker_thread", "my_work", "common_interrupt", "asm_common_interrupt"),
     *("bpf_prog_run_generic_xdp", "bpf_dispatcher_xdp"),
     *("__napi_schedule", "my_tasklet", "net_rx_action", "wake_up_process"),
-    "asm_sysvec_apic_timer_interrupt",
+    *("asm_sysvec_apic_timer_interrupt", "my_watchdog", "__netif_reschedule"),
+    *("dev_hard_start_xmit", "ktime_get", "rt_spin_lock", "rtlock_slowlock_locked"),
+    "rt_mutex_slowunlock",
 )
 QUANTUM_NS = 5_000
 RECEIVER, SENDER, WORKER = "rtscope/10", "rtscope-ev/1", "kworker/1:2"
@@ -65,6 +67,7 @@ def answered(
     told: list[Step] = TOLD,
     asked_ns: int | None = None,
     asked: int = 0,
+    reads: list[Step] | None = None,
 ) -> Explanation:
     """Explain an event that CPU 1 carries to a receiver that sleeps on CPU 0."""
     found = carried(
@@ -75,6 +78,7 @@ def answered(
         told=told,
         asked_ns=asked_ns,
         asked=asked,
+        reads=reads,
     )
     explanation = explain_event(found, TABLE, arch="x86_64")
     assert explanation.residual_ns == 0
@@ -92,17 +96,21 @@ def carried(
     told: list[Step] = TOLD,
     asked_ns: int | None = None,
     asked: int = 0,
+    reads: list[Step] | None = None,
 ) -> TraceSection:
     """
     Return the path of such an event.
 
     `before` is what CPU 1 did before the event was sent, and `told` how CPU 0 hears of
     it; `asked_ns` is when CPU 1 asked it, or CPU `asked`, for an interrupt; `wakes`
-    has, of each call of CPU 1 that wakes a task, its number and the task.
+    has, of each call of CPU 1 that wakes a task, its number and the task. `reads` is
+    what the receiver calls once it is awake.
     """
     begins = [*GOES_TO_SLEEP, (0, ASLEEP), *(before or []), *ASLEEP_SENDER]
     sent_ns = sum(step[0] for step in begins)
     steps = [*begins, *way, (9, "user", 1), *told, *WAKES_UP]
+    woken_ns = sum(step[0] for step in steps)
+    steps += reads or []
     total_ns = sum(step[0] for step in steps)
     calls, at_ns = [], 0
     for step in steps:
@@ -115,7 +123,7 @@ def carried(
         late=total_ns - sent_ns,
         tasks=(
             *((0, RECEIVER, 0, 15), (SLEPT_NS, "swapper/0", 0, 120)),
-            *((0, SENDER, 1, 20), *tasks, (total_ns - 25, RECEIVER, 0, 15)),
+            *((0, SENDER, 1, 20), *tasks, (woken_ns - 25, RECEIVER, 0, 15)),
         ),
         wakes=[(calls[number], 1, task) for number, task in wakes],
         asked=() if asked_ns is None else ((asked_ns, 1, asked),),
@@ -266,6 +274,30 @@ def test_a_thread_that_carries_the_event_is_named_and_so_is_who_kept_it() -> Non
     assert found.segments[0].cause is Cause.SENDING
 
 
+def test_a_loop_of_a_carrier_that_pauses_has_all_of_its_time() -> None:
+    """It reads a clock: its CPU executes little, and waits for nobody."""
+    switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
+    turn: list[Step] = [(10, "ktime_get", 1), (5, "my_work+", 1), (900, "do_idle+")]
+    way = [
+        *(*SENT, *on(1, "try_to_wake_up", "enqueue_task_fair"), (900, "zap", 1)),
+        *(*switched, (10, "__schedule+", 1), (200, "worker_thread+", 1)),
+        *((10, "my_work", 1), *turn, *turn, *turn, *turn, *turn, *turn, *turn),
+        *((10, "ktime_get", 1), (5, "my_work+", 1), (200, "worker_thread+", 1)),
+        *waking(1),
+    ]
+    before_ns = sum(s[0] for s in [*GOES_TO_SLEEP, *ASLEEP_SENDER])
+    hog_ns = before_ns + sum(s[0] for s in way[:5])
+    found = answered(
+        way,
+        wakes=((0, WORKER), (1, RECEIVER)),
+        tasks=((hog_ns, "hog", 1, 19), (hog_ns + 960, WORKER, 1, 120)),
+    )
+
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.task) == (Cause.CARRIER, WORKER)
+    assert found.dominant.name == "my_work"
+
+
 def test_a_device_may_keep_an_event_until_a_later_one_is_sent() -> None:
     sends: list[Step] = [*SENT, (30, "my_write", 1)]
     sleeps: list[Step] = [
@@ -303,11 +335,13 @@ LEAVES: list[Step] = [
 POLLS = on(1, "asm_sysvec_apic_timer_interrupt", "handle_softirqs", "net_rx_action")
 
 
-def left_to_ksoftirqd(between: list[Step]) -> Explanation:
-    """Explain an event whose poll a later interrupt did, behind quayhand."""
+WORKS: list[Step] = [(8_000, "my_work+", 1)]
+
+
+def left_to_ksoftirqd(between: list[Step], runs: list[Step] = WORKS) -> Explanation:
+    """Explain an event whose poll a later interrupt did, behind what quayhand runs."""
     sends: list[Step] = [*SENT, (30, "my_write", 1)]
     switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
-    runs: list[Step] = [(8_000, "my_work+", 1)]
     before_ns = sum(s[0] for s in [*GOES_TO_SLEEP, *ASLEEP_SENDER])
     asked_ns = before_ns + sum(s[0] for s in sends)
     to_ns = asked_ns + sum(s[0] for s in [*LEAVES, *between, *switched])

@@ -445,19 +445,6 @@ COMPETING_TASKS = frozenset(
 """Causes that are another task: what matters is which, not where it was."""
 
 
-_WAITS = frozenset(
-    {
-        *(Cause.LOCK, Cause.PAGE_FAULT, Cause.UNKNOWN),
-        *(Cause.IDLE_EXIT, Cause.TIMER_SLACK, Cause.TICK, Cause.STOPPED, Cause.FROZEN),
-        *(Cause.TRACED, Cause.MIGRATION, Cause.DESCRIPTOR, Cause.CPU_QUOTA),
-        *(Cause.OTHER_CPU, Cause.GRACE_PERIOD, Cause.BLOCKED),
-        *(Cause.AWAITED_INTERRUPT, Cause.OWN_SLEEP),
-        *(Cause.IN_PLACE_OF_HOLDER, Cause.TIMER_ELSEWHERE, Cause.PUT_OFF),
-    }
-)
-"""Causes in which a CPU may do nothing, and the thread is late by that."""
-
-
 def _counted_as(segment: Segment) -> tuple[Cause, str]:
     if segment.cause in INHERENT:
         return segment.cause, ""  # the place differs, and means nothing
@@ -467,22 +454,19 @@ def _counted_as(segment: Segment) -> tuple[Cause, str]:
 
 
 def _dominant(segments: Sequence[Segment]) -> Segment | None:
-    longest = max(segments, key=_weight_ns, default=None)
+    longest = max(segments, key=_length_ns, default=None)
     spent: Counter[tuple[Cause, str]] = Counter()
     for one in segments:
         if one.cause not in INHERENT:
             # Interrupts cut what goes on behind them: pieces of one are one.
-            spent[one.counted_as] += _weight_ns(one)
-    if longest is None or not spent or 4 * max(spent.values()) < _weight_ns(longest):
+            spent[one.counted_as] += one.duration_ns
+    if longest is None or not spent or 4 * max(spent.values()) < longest.duration_ns:
         return longest
     dominant = max(spent, key=lambda key: spent[key])
     pieces = [one for one in segments if one.counted_as == dominant]
-    return max(pieces, key=_weight_ns)
+    return max(pieces, key=_length_ns)
 
 
-def _weight_ns(segment: Segment) -> int:
-    """Return what a segment counts for: not a pause, unless that is the cause."""
-    elsewhere = segment.cause is Cause.OTHER_TASK and bool(segment.holder)
-    if segment.executed_ns is None or segment.cause in _WAITS or elsewhere:
-        return segment.duration_ns
-    return segment.executed_ns
+def _length_ns(segment: Segment) -> int:
+    """Return how long a segment is: a loop that pauses delays the thread as well."""
+    return segment.duration_ns

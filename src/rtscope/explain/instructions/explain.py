@@ -34,7 +34,7 @@ from rtscope.explain.instructions.milestones import (
     put_off_evidence,
     tick_evidence,
 )
-from rtscope.explain.instructions.othercpus import WAITS
+from rtscope.explain.instructions.othercpus import WAITS, with_pauses
 from rtscope.explain.instructions.path import WakeupPath, wakeup_path
 from rtscope.explain.instructions.proofs import broken_invariants, without_preemption
 from rtscope.explain.instructions.reports import (
@@ -307,8 +307,8 @@ def _after(run: Run, expiry_ns: int) -> Run:
 def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
     part, cause, held = kind.part, kind.cause, kind.held
     runs = [_after(path.runs[i], path.expiry_ns) for i in at]
-    by_function = spent_in(runs)
-    named = in_faults(runs) if cause is Cause.PAGE_FAULT else runs
+    by_function, timed = spent_in(runs), [*map(with_pauses, runs)]
+    named = in_faults(timed) if cause is Cause.PAGE_FAULT else timed
     inside = main_chain(named, share=NEARLY_ALL)
     irqs_off = None
     if cause is Cause.INTERRUPTS_OFF:
@@ -325,12 +325,12 @@ def _segment(path: WakeupPath, kind: Kind, at: Sequence[int]) -> Segment:
         end = SegmentEnd(path, at[-1], irqs_off)
         name, chain = _name(path, kind, named, inside, end)
     calls = chain if report is None else [*map(shown, inside)]
-    pieces = pieces_of(cause, runs)
+    pieces = pieces_of(cause, timed)
     # Until a timer expires elsewhere, what this CPU executes delays nobody.
     delays_nobody = cause in (Cause.TIMER_ELSEWHERE, Cause.PUT_OFF)
     by_function = [] if delays_nobody else by_function
     spent = [(plain(name), ns) for name, ns in by_function if ns]
-    longest = at[max(range(len(runs)), key=lambda i: runs[i].executed_ns)]
+    longest = at[max(range(len(runs)), key=lambda i: timed[i].executed_ns)]
     of_a_task = cause in OF_A_TASK and path.tasks.names and held is None
     task = path.tasks.names[longest] if of_a_task else ""
     policy = path.tasks.policies[longest] if task else ""

@@ -206,6 +206,12 @@ def part_of(run: Run, begin_ns: int, end_ns: int) -> Run:
     return replace(run, begin_ns=since, end_ns=until, executed_ns=max(0, executed_ns))
 
 
+def with_pauses(run: Run) -> Run:
+    """Return a run with the pauses of its loop as executed: all but those of idle."""
+    is_idle = Role.IDLE in run.frame.within
+    return run if is_idle else replace(run, executed_ns=run.end_ns - run.begin_ns)
+
+
 # --- loops in which a CPU waits for another one ---------------------------------------
 
 POLLED_NS = 200

@@ -27,7 +27,12 @@ from rtscope.explain.instructions.calls import Frame, Run, begun, main_chain, pl
 from rtscope.explain.instructions.contexts import shown
 from rtscope.explain.instructions.elsewhere import ASKS, called_at, pending, queueing
 from rtscope.explain.instructions.holders import IDLE, PROMPT_NS
-from rtscope.explain.instructions.othercpus import OtherCpus, overlapping, part_of
+from rtscope.explain.instructions.othercpus import (
+    OtherCpus,
+    overlapping,
+    part_of,
+    with_pauses,
+)
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import switch_to
 from rtscope.record.instructions.section import TaskSwitch
@@ -184,7 +189,8 @@ class Wakers:
         ):
             return None, ()
         runs = overlapping(self.runs_on(cpu), begin_ns, end_ns)
-        chain = main_chain([part_of(r, begin_ns, end_ns) for r in runs], share=0.5)
+        inside = [with_pauses(part_of(run, begin_ns, end_ns)) for run in runs]
+        chain = main_chain(inside, share=0.5)
         names = tuple(shown(one) for one in chain) or ("",)
         return longest, names[: 1 if names[0] == USER else len(names)]
 
@@ -263,7 +269,7 @@ class Wakers:
                 if until_ns > since_ns:
                     runs = overlapping(self.runs_on(cpu), since_ns, until_ns)
                     found += (part_of(run, since_ns, until_ns) for run in runs)
-        return tuple(found)
+        return tuple(map(with_pauses, found))
 
 
 def _queued_for(
