@@ -367,6 +367,18 @@ def test_a_poll_that_was_left_to_ksoftirqd_waits_behind_who_has_its_cpu() -> Non
     assert "ksoftirqd" in " ".join(found.dominant.evidence)
 
 
+def test_who_has_the_cpu_of_a_poll_is_named_by_what_it_was_in_for_longest() -> None:
+    turn: list[Step] = [(900, "zap", 1), (100, "my_work+", 1)]
+    runs: list[Step] = [
+        *((1_000, "worker_thread+", 1), (100, "my_work", 1), *turn, *turn, *turn),
+        (300, "worker_thread+", 1),
+    ]
+
+    stay = of(left_to_ksoftirqd([], runs), Cause.NOT_REALTIME)
+
+    assert (stay.name, stay.callers) == ("my_work", ("my_work", "worker_thread"))
+
+
 def test_what_was_asked_for_before_another_poll_is_not_left_to_ksoftirqd() -> None:
     found = left_to_ksoftirqd([*POLLS, (10, "asm_sysvec_apic_timer_interrupt+", 1)])
 

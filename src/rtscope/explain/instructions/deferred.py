@@ -6,13 +6,19 @@ it where a thread is to run, and wakes ksoftirqd. That waits for the CPU as an o
 thread does, until it polls, or a later interrupt does in its place as it ends.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rtscope.explain.instructions.calls import Frame, Run, begun, plain
+from rtscope.explain.instructions.calls import (
+    Run,
+    begun,
+    main_chain,
+    plain,
+    title_frame,
+)
 from rtscope.explain.instructions.contexts import Context, shown
+from rtscope.explain.instructions.othercpus import MOSTLY, with_pauses
 from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import TaskSwitch
 
@@ -45,8 +51,8 @@ class Stay:
     end_ns: int
     role: Role
     """SCHEDULE, SOFTIRQ, INTERRUPT, or OTHER: a task ran."""
-    name: str
-    """The innermost call that most of it was in."""
+    calls: tuple[str, ...]
+    """The innermost call that most of it was in, and the callers of that."""
     task: TaskSwitch | None
 
 
@@ -108,19 +114,16 @@ def stays_of(
     for (role, task), some in groupby(here, kind):
         those = [*some]
         until_ns = end_ns if those[-1] == here[-1] else runs[those[-1]].end_ns
-        name = _most_in(runs[those[0] : those[-1] + 1])
-        found.append(Stay(since_ns, until_ns, role, name, task))
+        calls = _most_in(runs[those[0] : those[-1] + 1])
+        found.append(Stay(since_ns, until_ns, role, calls, task))
         since_ns = until_ns
     return tuple(found)
 
 
-def _most_in(runs: Sequence[Run]) -> str:
+def _most_in(runs: Sequence[Run]) -> tuple[str, ...]:
     """Name the innermost call that most of some runs are in, or else the longest."""
-    inside, total_ns = Counter[Frame](), 0
-    for run in runs:
-        took_ns = run.end_ns - run.begin_ns
-        total_ns += took_ns
-        inside.update({frame: took_ns for frame in run.frame.chain()})
-    longest = max(runs, key=lambda run: run.end_ns - run.begin_ns).frame
-    most = (frame for frame in longest.chain() if 2 * inside[frame] > total_ns)
-    return shown(next(most, longest))
+    timed = [*map(with_pauses, runs)]
+    if chain := main_chain(timed, share=MOSTLY):
+        names = [shown(frame) for frame in chain]
+        return tuple(names[title_frame(chain, frozenset()) :])
+    return (shown(max(timed, key=lambda run: run.executed_ns).frame),)

@@ -319,7 +319,8 @@ def _left(one: Carrier) -> _Carried:
     for stay in one.stays:
         times_ns = stay.begin_ns - one.begin_ns, stay.end_ns - one.begin_ns
         cause = _OF_STAYS.get(stay.role, Cause.NOT_REALTIME)
-        segment = Segment(Part.A, *times_ns, cause, stay.name, evidence=(LEFT,))
+        segment = Segment(Part.A, *times_ns, cause, stay.calls[0], evidence=(LEFT,))
+        segment = replace(segment, callers=stay.calls)
         if stay.task is not None:
             segment = replace(
                 segment,
