@@ -298,6 +298,25 @@ def test_a_loop_of_a_carrier_that_pauses_has_all_of_its_time() -> None:
     assert found.dominant.name == "my_work"
 
 
+def test_a_carrier_that_was_woken_before_the_record_waited_for_its_cpu() -> None:
+    switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
+    way = [
+        *(*SENT, *on(1, "user"), (9_000, "zap", 1), *switched, (10, "__schedule+", 1)),
+        *((10, "worker_thread+", 1), (300, "my_work", 1), *waking(1)),
+    ]
+    sent_ns = sum(s[0] for s in [*GOES_TO_SLEEP, *ASLEEP_SENDER])
+    found = answered(
+        way,
+        wakes=((0, RECEIVER),),
+        tasks=((sent_ns + 40, "hog", 1, 19), (sent_ns + 9_100, WORKER, 1, 49)),
+    )
+
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.task) == (Cause.OTHER_TASK, "hog")
+    assert WORKER in found.dominant.holder
+    assert Cause.BLOCKED not in causes(found)
+
+
 def test_a_device_may_keep_an_event_until_a_later_one_is_sent() -> None:
     sends: list[Step] = [*SENT, (30, "my_write", 1)]
     sleeps: list[Step] = [

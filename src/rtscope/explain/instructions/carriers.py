@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rtscope.explain.instructions.absences import (
-    Absence,
     Wait,
     absences_of,
     left_in,
@@ -146,9 +145,10 @@ class Search:
             self._thread, since_ns, wait.end_ns, self._section.cpu
         )
         if call is None:  # it may have been woken for an earlier event
+            times, cpu = (wait.begin_ns, wait.end_ns), self._section.cpu
             before = self._call_of(
-                self._thread, wait.begin_ns, since_ns, self._section.cpu
-            ) or self._called_before(wait)
+                self._thread, wait.begin_ns, since_ns, cpu
+            ) or self._called_before(self._thread, *times, cpu)
             return Way((), before, is_known=before is not None)
         found = self._made_by(call)
         while found is not None and len(carriers) < _MOST_CARRIERS:
@@ -159,16 +159,17 @@ class Search:
         way = tuple(reversed(carriers))
         return Way(way, first, is_known=is_known, awake_until_ns=awake_until_ns)
 
-    def _called_before(self, wait: Absence) -> Woken | None:
+    def _called_before(
+        self, task: int, slept_ns: int, arrived_ns: int, cpu: int
+    ) -> Woken | None:
         """
-        Return a call at the begin of the record, of a thread that slept before it.
+        Return a call at the begin of the record, of a task that slept before it.
 
         All calls behind that are recorded: where none woke it, one did before.
         """
-        first_ns, cpu = self._section.first_ns, self._section.cpu
-        if wait.begin_ns > first_ns or not self._calls:
-            return None
-        return Woken(first_ns, cpu, self._thread)
+        first_ns = self._section.first_ns
+        is_before = slept_ns <= first_ns < arrived_ns and bool(self._calls)
+        return Woken(first_ns, cpu, task) if is_before else None
 
     def _call_of(
         self, task: int, since_ns: int, until_ns: int, cpu: int
@@ -213,6 +214,7 @@ class Search:
         if woken is None or woken.at_ns < self._sent_ns - skew_ns:
             sent = self._sent_by(end_ns)  # to a task that was awake already
             begin_ns = min(self._sent_ns if sent is None else sent.at_ns, end_ns)
+            woken = woken or self._called_before(task.task, slept_ns, arrived_ns, cpu)
             own = Carrier(cpu, begin_ns, end_ns, task, woken, was_awake=True)
             return [own], sent
         begin_ns = min(woken.at_ns, end_ns)
