@@ -317,6 +317,40 @@ def test_a_carrier_that_was_woken_before_the_record_waited_for_its_cpu() -> None
     assert Cause.BLOCKED not in causes(found)
 
 
+def test_no_call_ends_a_carriers_wait_for_a_lock_but_its_release() -> None:
+    """It was woken before the event was sent, and again while it waited."""
+    switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
+    wakes: list[Step] = on(1, "try_to_wake_up", "enqueue_task_rt", "zap+")
+    before: list[Step] = [
+        *((10, "user", 1), *wakes, *switched, (10, "worker_thread", 1)),
+        *(*on(1, "rt_spin_lock", "rtlock_slowlock_locked"), *switched),
+        (9_000, "zap", 1),
+    ]
+    way: list[Step] = [
+        *(*SENT, *on(1, "user"), *switched, (4_000, "zap", 1), *wakes),
+        (5_000, "zap", 1),
+        *(*on(1, "rt_mutex_slowunlock", "try_to_wake_up", "zap+"), *switched),
+        *((10, "rtlock_slowlock_locked+", 1), (10, "rt_spin_lock+", 1)),
+        *((10, "worker_thread+", 1), (300, "my_work", 1), *waking(1)),
+    ]
+    begin_ns = sum(s[0] for s in GOES_TO_SLEEP)
+    sent_ns = begin_ns + sum(s[0] for s in [*before, *ASLEEP_SENDER])
+    found = answered(
+        way,
+        before=before,
+        wakes=((0, WORKER), (1, WORKER), (2, WORKER), (3, RECEIVER)),
+        tasks=(
+            *((begin_ns + 100, WORKER, 1, 49), (begin_ns + 190, SENDER, 1, 20)),
+            *((sent_ns + 100, "hog", 1, 120), (sent_ns + 9_220, WORKER, 1, 49)),
+        ),
+    )
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.LOCK
+    assert found.dominant.duration_ns > 9_000
+    assert "hog" in found.dominant.holder
+
+
 def test_a_device_may_keep_an_event_until_a_later_one_is_sent() -> None:
     sends: list[Step] = [*SENT, (30, "my_write", 1)]
     sleeps: list[Step] = [

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rtscope.explain.instructions.absences import (
-    Wait,
     absences_of,
     left_in,
     task_at,
@@ -21,9 +20,9 @@ from rtscope.explain.instructions.absences import (
 from rtscope.explain.instructions.calls import Frame, Run, begun, plain
 from rtscope.explain.instructions.contexts import Context, contexts_of
 from rtscope.explain.instructions.deferred import Stay, left_to_thread, stays_of
-from rtscope.explain.instructions.elsewhere import ThreadsCpu
 from rtscope.explain.instructions.holders import IDLE
 from rtscope.explain.instructions.path import Cpus, runs_of_all
+from rtscope.explain.instructions.released import ON_THE_WAY, last_call_ns
 from rtscope.explain.instructions.requested import (
     asked_in,
     released_by,
@@ -43,8 +42,6 @@ from rtscope.record.instructions.symbols import USER, SymbolTable
 SENDER = "rtscope-ev/"
 """How the agent's threads that send events are called: `agent/measure/sampler.c`."""
 _MOST_CARRIERS = 8
-_ON_THE_WAY = (Wait.CPU, Wait.LOCK, Wait.PAGE)
-"""What a task may wait for while it carries an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +123,11 @@ class Search:
         absences = absences_of(
             others.section, symbols, own.runs, tasks, others.switches
         )
-        since_ns = max(self._sent_ns, _last_call_ns(own, tasks.measured))
+        since_ns = max(self._sent_ns, last_call_ns(own, tasks.measured))
         self._waits = [
             one
             for one in absences
-            if one.wait not in _ON_THE_WAY and one.end_ns > since_ns
+            if one.wait not in ON_THE_WAY and one.end_ns > since_ns
         ]
         self._thread = own.switches[-1].task if own.switches else 0
         self._sends = False
@@ -425,7 +422,7 @@ class Search:
         runs = self._runs_on(cpu)
         before = range(begun(runs, left_ns) - 1, -1, -1)
         at = next((i for i in before if runs[i].frame.role is Role.SWITCH), None)
-        return at is not None and wait_of([*left_in(runs[at])]) in _ON_THE_WAY
+        return at is not None and wait_of([*left_in(runs[at])]) in ON_THE_WAY
 
     def _stays_on(self, cpu: int, task: int) -> Iterator[tuple[int, int]]:
         """Yield when a task got a CPU, and when it left it."""
@@ -448,26 +445,6 @@ class Search:
             if self._is_own(runs[i], found.cpu):
                 first = i
         return min(self._sent_ns, found.at_ns)
-
-
-def _last_call_ns(own: ThreadsCpu, is_threads: Sequence[bool]) -> int:
-    """
-    Return when a thread began the last call that it waited in; 0: before all runs.
-
-    Behind that it was in its program again, and read the clock there, or in a call.
-    """
-    seen = ""
-    for i in range(len(own.runs) - 1, -1, -1):
-        run, interrupt = own.runs[i], Role.INTERRUPT
-        is_call = own.contexts[i].role is not interrupt
-        if not is_threads[i] or not is_call or interrupt in run.frame.within:
-            continue
-        here = "program" if run.frame.name == USER else "kernel"
-        if here == "program" and seen == "wait":
-            return run.end_ns
-        if here == "program" or (seen and here == "kernel"):
-            seen = "program" if here == "program" else "wait"
-    return 0
 
 
 def _sleeps(run: Run) -> bool:

@@ -27,7 +27,7 @@ from rtscope.explain.instructions.path import (
     all_cpus,
     wakeup_path,
 )
-from rtscope.explain.instructions.released import Release
+from rtscope.explain.instructions.released import Release, is_end
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.titles import A_CALL
 from rtscope.explain.joining import joined
@@ -103,7 +103,7 @@ def explain_event(
     cpus = _since_then(cpus, awake_ns)
     path = wakeup_path(section, symbols, arch=arch, release=release, cpus=cpus)
     own = explanation_of(path, preemptible=preemptible)
-    is_told = path.held is not None and way.call is not None
+    is_told = is_end(way.call, path.held)
     woken_ns = path.held.runnable_ns - sent_ns if path.held and is_told else 0
     woken_ns = max(0, woken_ns)
     known = [*_carried(way, path, release, section, symbols, arch, preemptible)]
@@ -118,7 +118,7 @@ def explain_event(
     behind = [_since(_shifted(one, awake_ns), woken_ns) for one in own.segments]
     behind = [of_others(one) for one in behind if one.duration_ns > 0]
     behind = _after(way.carriers[-1:], section.cpu, behind)
-    if way.call is not None and path.held is not None:
+    if way.call is not None and is_told:
         behind = _told_to_cpu(path, way.call.cpu, behind)
     later = [_shifted(one, awake_ns) for one in own.broken]
     notes = own.notes if way.is_known else (*own.notes, UNKNOWN_WAY)
@@ -206,7 +206,7 @@ def _carried(
     Each has the event until its call has put the next one into a queue.
     """
     found: list[_Carried] = []
-    if path.held is None or way.call is None:
+    if path.held is None or not is_end(way.call, path.held):
         return found
     more_ns = max(0, path.held.runnable_ns - release.at_ns)
     for i in reversed(range(len(way.carriers))):
@@ -221,7 +221,7 @@ def _carried(
             more_ns = 0
             continue
         its_path, carried = _explained(one, section, symbols, arch, preemptible)
-        held = its_path.held if one.call is not None else None
+        held = its_path.held if is_end(one.call, its_path.held) else None
         more_ns = 0 if held is None else max(0, held.runnable_ns - one.begin_ns)
         since = [_since(s, more_ns) for s in carried.segments]
         since = [s for s in since if s.duration_ns > 0]

@@ -410,8 +410,8 @@ _BEHIND_A_CALL = frozenset(
 
 def _held_name(held: Absence) -> tuple[str, Sequence[str]]:
     """Return the function that the thread itself waited in, and its callers."""
-    if held.wait is Wait.TIMER_ELSEWHERE:
-        return held.ended_by, ()
+    if held.wait is Wait.TIMER_ELSEWHERE or not held.calls:
+        return held.ended_by or ASLEEP, ()
     calls = held.calls
     at = calls.index(held.waited_in) if held.waited_in else 0
     if held.wait in _BEHIND_A_CALL:

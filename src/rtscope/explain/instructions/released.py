@@ -17,6 +17,10 @@ from rtscope.explain.instructions.requested import BETWEEN_CPUS
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import switch_to
 from rtscope.record.instructions.section import TraceSection, Woken, requests_of
+from rtscope.record.instructions.symbols import USER
+
+ON_THE_WAY = (Wait.CPU, Wait.LOCK, Wait.PAGE, Wait.OLD_PAGE)
+"""What a task may wait for while it has an event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +44,19 @@ def released(
     section: TraceSection,
     says_so: bool,
 ) -> list[Absence]:
-    """Return absences, and of the wait that a release ended when it did."""
-    at = next((i for i, one in enumerate(absences) if one.wait is not Wait.CPU), None)
+    """
+    Return absences, and of the wait that a release ended when it did.
+
+    No call ends a wait for a lock but its release, nor one that begins behind it.
+    """
+    waits = (i for i, one in enumerate(absences) if one.wait not in ON_THE_WAY)
+    at = next(waits, None)
     if release.call is None or at is None:
         return [*absences]
     call, wait = release.call, absences[at]
+    skew_ns = 0 if call.cpu == own.cpu else section.quantum_ns
+    if wait.begin_ns > call.at_ns + skew_ns:
+        return [*absences]
     known = replace(
         wait,
         wait=Wait.THREAD,
@@ -62,6 +74,13 @@ def released(
         known, runnable_ns=max(wait.begin_ns, min(runnable_ns, wait.end_ns))
     )
     return [*absences[:at], known, *absences[at + 1 :]]
+
+
+def is_end(call: Woken | None, held: Absence | None) -> bool:
+    """Tell whether a call ended what held a thread back, and not a lock's release."""
+    if call is None or held is None:
+        return False
+    return held.woken == (call.at_ns, call.cpu)
 
 
 def _answered_ns(
@@ -148,3 +167,23 @@ def of_awake(
         scheduled=entered,
         switched=entered,
     )
+
+
+def last_call_ns(own: ThreadsCpu, is_threads: Sequence[bool]) -> int:
+    """
+    Return when a thread began the last call that it waited in; 0: before all runs.
+
+    Behind that it was in its program again, and read the clock there, or in a call.
+    """
+    seen = ""
+    for i in range(len(own.runs) - 1, -1, -1):
+        run, interrupt = own.runs[i], Role.INTERRUPT
+        is_call = own.contexts[i].role is not interrupt
+        if not is_threads[i] or not is_call or interrupt in run.frame.within:
+            continue
+        here = "program" if run.frame.name == USER else "kernel"
+        if here == "program" and seen == "wait":
+            return run.end_ns
+        if here == "program" or (seen and here == "kernel"):
+            seen = "program" if here == "program" else "wait"
+    return 0
