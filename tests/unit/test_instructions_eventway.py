@@ -374,6 +374,36 @@ def test_a_device_may_keep_an_event_until_a_later_one_is_sent() -> None:
     assert "later event" in " ".join(found.dominant.evidence)
 
 
+def test_a_later_send_transmits_what_a_timer_let_go_from_its_queue() -> None:
+    sends: list[Step] = [*SENT, (30, "my_write", 1)]
+    sleeps: list[Step] = [
+        *on(1, "my_write+", "__x64_sys_write+", "do_syscall_64+", "user"),
+        *((10, "do_syscall_64", 1), (20_000, "do_nanosleep", 1)),
+        (10, "do_syscall_64+", 1),
+    ]
+    entry = ("asm_sysvec_apic_timer_interrupt", "hrtimer_interrupt")
+    releases: list[Step] = [
+        *on(1, *entry, "__hrtimer_run_queues", "my_watchdog", "__netif_reschedule"),
+        *on(1, "my_watchdog+", "asm_sysvec_apic_timer_interrupt+", "my_write+"),
+        (100, "dev_hard_start_xmit", 1),
+    ]
+    told: list[Step] = [(10, "asm_common_interrupt", 1), (20, "my_handler", 1)]
+    until = [*GOES_TO_SLEEP, *ASLEEP_SENDER, *sends, *sleeps, *sends, *releases]
+    found = answered(
+        [*sends, *sleeps, *sends, *releases, *told, *waking(1)],
+        wakes=((0, RECEIVER),),
+        asked_ns=sum(step[0] for step in until),
+        asked=1,
+    )
+
+    assert causes(found)[:4] == [
+        *(Cause.SENDING, Cause.QUEUED, Cause.SENDING, Cause.EVENT_INTERRUPT),
+    ]
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.QUEUED
+    assert found.dominant.name == "my_watchdog"
+
+
 LEAVES: list[Step] = [
     (10, "asm_sysvec_apic_timer_interrupt", 1),
     *((10, "handle_softirqs", 1), (100, "my_tasklet", 1)),

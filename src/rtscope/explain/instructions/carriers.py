@@ -264,10 +264,13 @@ class Search:
     def _until_later(
         self, found: _Found, task: TaskSwitch
     ) -> tuple[list[Carrier], _Found | None]:
-        """Return a device that kept the event until a sender used it again."""
+        """Return a device, or a queue, that kept the event until a sender used it."""
         sent = self._sent_by(found.at_ns)
         begin_ns = min(sent.at_ns if sent else self._sent_ns, found.at_ns)
         kept = Carrier(found.cpu, begin_ns, found.at_ns, task, None, is_device=True)
+        if sent is not None and (queued := self._queued(kept, sent)) is not None:
+            sends = Carrier(found.cpu, queued.end_ns, found.at_ns, task, None)
+            return [sends, queued], sent
         return [replace(kept, until_later=True)], sent
 
     def _left(
