@@ -351,6 +351,24 @@ def test_no_call_ends_a_carriers_wait_for_a_lock_but_its_release() -> None:
     assert "hog" in found.dominant.holder
 
 
+READS_AGAIN: list[Step] = [
+    *((20, "do_syscall_64"), (10, "pipe_read"), (5, "do_syscall_64+"), (5, "user")),
+]
+
+
+def test_a_call_need_not_wait_for_what_came_with_an_earlier_event() -> None:
+    """The receiver slept until both had come, and had the first one before."""
+    found = answered(
+        [*SENT, (8_000, "my_write", 1), *waking(1)],
+        wakes=((0, RECEIVER),),
+        reads=READS_AGAIN,
+    )
+
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.SENDING
+    assert Cause.DESCRIPTOR not in causes(found)
+
+
 def test_a_device_may_keep_an_event_until_a_later_one_is_sent() -> None:
     sends: list[Step] = [*SENT, (30, "my_write", 1)]
     sleeps: list[Step] = [

@@ -123,12 +123,11 @@ class Search:
         absences = absences_of(
             others.section, symbols, own.runs, tasks, others.switches
         )
-        since_ns = max(self._sent_ns, last_call_ns(own, tasks.measured))
-        self._waits = [
-            one
-            for one in absences
-            if one.wait not in ON_THE_WAY and one.end_ns > since_ns
-        ]
+        waits = [one for one in absences if one.wait not in ON_THE_WAY]
+        waits = [one for one in waits if one.end_ns > self._sent_ns]
+        called_ns = last_call_ns(own, tasks.measured)
+        # A call need not wait for what came while the thread waited for another event.
+        self._waits = [one for one in waits if one.end_ns > called_ns] or waits
         self._thread = own.switches[-1].task if own.switches else 0
         self._sends = False
 
