@@ -6,7 +6,9 @@ from fakes.paths import ASLEEP, BY_TIMER, Step, section, symbols
 from fakes.wakeuppaths import NAMES
 from rtscope.explain.carrying import UNKNOWN_WAY
 from rtscope.explain.instructions.calls import Frame, Run, delay_helpers
+from rtscope.explain.instructions.contexts import contexts_of
 from rtscope.explain.instructions.eventway import explain_event
+from rtscope.explain.instructions.roles import Role
 from rtscope.explain.model import Cause, Explanation, Segment
 from rtscope.explain.words import sentence
 
@@ -16,7 +18,8 @@ TABLE = symbols(
     *("common_interrupt", "asm_common_interrupt", "irq_entries_start"),
     *("asm_sysvec_apic_timer_interrupt", "my_watchdog", "irq_thread", "my_tap [tap]"),
     *("__netif_receive_skb_core", "my_poll [driver]", "ktime_get", "__napi_poll"),
-    "dev_hard_start_xmit",
+    *("dev_hard_start_xmit", "asm_sysvec_call_function_single"),
+    "flush_smp_call_function_queue",
 )
 QUANTUM_NS = 5_000
 RECEIVER, SENDER = "rtscope/10", "rtscope-ev/1"
@@ -59,6 +62,7 @@ def answered(
     answers: list[Step] = ANSWERS,
     by_timer_of: int | None = None,
     woken: tuple[int, int] | None = None,
+    handed_ns: int | None = None,
 ) -> Explanation:
     """
     Explain an event that CPU 1 sends to a receiver on CPU 0, through a device.
@@ -67,7 +71,8 @@ def answered(
     `asked` and `flags` count from the begin of the sending. `awake` is what the
     receiver still does before it sleeps, when the event is sent. `answers` is the
     interrupt, `by_timer_of` the CPU whose timer asks as `between` begins, and `woken`
-    when and by which CPU the receiver was woken, if that was no part of the answer.
+    when and by which CPU the receiver was woken, if that was no part of the answer. At
+    `handed_ns`, if it did, CPU 1 asked CPU 0 for an interrupt.
     """
     first: list[Step] = [*begins, *([(0, ASLEEP)] if asleep else [])]
     first += SLEEPS
@@ -76,6 +81,8 @@ def answered(
     woken_ns, by = woken or (sent_ns + sum(step[0] for step in after[:-4]), 0)
     timer_ns = sent_ns + sum(step[0] for step in sends)
     requests = [] if asked is None else [(sent_ns + asked[0], asked[1], asked[2])]
+    if handed_ns is not None:
+        requests += [(sent_ns + handed_ns, 1, 0)]
     if by_timer_of is not None:
         requests += [(timer_ns + 7_000, by_timer_of, by_timer_of + BY_TIMER)]
     total_ns = sent_ns + sum(step[0] for step in [*after, *WAKES_UP])
@@ -354,3 +361,12 @@ def test_a_modules_function_that_the_kernel_calls_is_no_delay_helper() -> None:
 
     assert not helpers("__netif_receive_skb_core")
     assert helpers("my_poll [driver]")
+
+
+def test_what_only_a_softirq_calls_is_one_where_the_path_begins_within() -> None:
+    action = Frame("net_rx_action", None, 1, entered=False)
+    poll = Frame("my_poll [driver]", action, 2)
+
+    (context,) = contexts_of([Run(poll, 0, 10, 10)])
+
+    assert (context.role, context.frame) == (Role.SOFTIRQ, action)

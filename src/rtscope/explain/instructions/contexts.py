@@ -27,6 +27,13 @@ _OF_TIMERS = (
 _INNERMOST = frozenset(
     {Role.INTERRUPT, Role.SOFTIRQ, Role.SCHEDULE, Role.PREEMPT, Role.SWITCH}
 )
+_ACTIONS = frozenset(
+    {
+        *("net_rx_action", "net_tx_action", "run_timer_softirq", "hrtimer_run_softirq"),
+        *("tasklet_action", "tasklet_hi_action", "rcu_core_si", "blk_done_softirq"),
+    }
+)
+"""Only a softirq calls them: it is one also where the path begins within."""
 _SCHEDULING = frozenset({Role.SCHEDULE, Role.PREEMPT, Role.SWITCH})
 
 
@@ -97,7 +104,8 @@ def _context(frame: Frame, marks: _Marks, known: dict[Frame, Context]) -> Contex
     elif role in _INNERMOST and frame not in marks.idle:
         context = Context(Role.SCHEDULE if role in _SCHEDULING else role, frame)
     elif frame.caller is None:
-        context = THREAD
+        is_action = plain(frame.name) in _ACTIONS
+        context = Context(Role.SOFTIRQ, frame) if is_action else THREAD
     else:
         context = _context(frame.caller, marks, known)
     if context.role is Role.SCHEDULE and frame.caller is not None:
