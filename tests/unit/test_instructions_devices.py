@@ -206,6 +206,33 @@ def test_without_requests_the_way_before_the_interrupt_is_unknown() -> None:
     assert UNKNOWN_WAY in found.notes
 
 
+@pytest.mark.parametrize("calls", [False, True])
+def test_an_interrupt_that_hands_the_event_to_another_cpu_is_part_of_its_way(
+    calls: bool,
+) -> None:
+    """As receive packet steering does; any other interrupt of a CPU tells nothing."""
+    handles: list[Step] = [
+        *((10, "asm_common_interrupt", 1), (7_000, "my_handler", 1)),
+        *((10, "native_send_ipi", 1), (5, "asm_common_interrupt+", 1)),
+    ]
+    called = "flush_smp_call_function_queue" if calls else "my_handler"
+    entry = "asm_sysvec_call_function_single"
+    answers: list[Step] = [
+        *((30, entry), (20, called), (600, "__netif_receive_skb_core")),
+        *(*ANSWERS[2:5], (5, f"{entry}+")),
+    ]
+    found = answered(
+        handles, asked=(250, 1, 1), answers=answers, handed_ns=SENT_NS + 7_020
+    )
+
+    assert (UNKNOWN_WAY in found.notes) is not calls
+    interrupts = [one for one in found.segments if one.cause is Cause.EVENT_INTERRUPT]
+    assert ("common_interrupt" in {one.name for one in interrupts}) is calls
+    if calls:
+        assert found.dominant is not None
+        assert found.dominant.cause is Cause.EVENT_INTERRUPT
+
+
 def test_what_a_receiver_still_did_when_the_event_was_sent_delays_nothing() -> None:
     found = answered(
         [],

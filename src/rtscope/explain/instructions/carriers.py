@@ -25,6 +25,7 @@ from rtscope.explain.instructions.path import Cpus, runs_of_all
 from rtscope.explain.instructions.released import ON_THE_WAY, last_call_ns
 from rtscope.explain.instructions.requested import (
     asked_in,
+    call_of,
     released_by,
     request_of,
     timers_in,
@@ -219,13 +220,25 @@ class Search:
     def _interrupt(
         self, found: _Found, task: TaskSwitch, entry: Frame, entered_ns: int
     ) -> tuple[list[Carrier], _Found | None]:
-        """Return an interrupt, with the device that waited to ask for it."""
-        asked = request_of(
+        """
+        Return an interrupt, with the device that waited to ask for it.
+
+        Another CPU may have handed the event on by it, as RPS does.
+        """
+        since_ns = self._sent_ns - self._section.quantum_ns
+        of_device = request_of(
             self._section,
             self._runs_on,
             cpu=found.cpu,
             entered_ns=entered_ns,
-            since_ns=self._sent_ns - self._section.quantum_ns,
+            since_ns=since_ns,
+        )
+        asked = of_device or call_of(
+            self._section,
+            self._runs_on,
+            cpu=found.cpu,
+            times_ns=(entered_ns, found.at_ns),
+            since_ns=since_ns,
         )
         begin_ns = entered_ns if asked is None else min(asked.at_ns, entered_ns)
         known = Carrier(
@@ -238,7 +251,7 @@ class Search:
         if asked is None:
             return self._pending(known) or self._running(known)
         if asked.by is not None:
-            self._sends = True
+            self._sends |= of_device is not None
             runs = self._runs_on(asked.by)
             at = asked_in(runs, asked)
             if at is None:

@@ -31,6 +31,7 @@ from rtscope.explain.instructions.othercpus import (
     polls,
 )
 from rtscope.explain.instructions.path import WakeupPath
+from rtscope.explain.instructions.requested import FLUSHES_CALLS
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import sleeps_in_fault
 from rtscope.explain.model import COMPETING_TASKS, HELD_BACK, Cause, Part
@@ -58,10 +59,6 @@ _STAY = (
 _RUNNABLE = frozenset({Wait.QUOTA, Wait.MOVED})
 _OWN = frozenset({Cause.RETURN, Cause.OWN_CODE, Cause.SYSTEM_CALL})
 _ONE = HELD_BACK | _OWN | {Cause.PAGE_FAULT}
-CALLED_FROM_IDLE = frozenset(
-    {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
-)
-"""What looks for the calls of other CPUs without an interrupt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,5 +393,5 @@ def _is_call_while_idle(run: Run) -> bool:
     An idle CPU that watches for work is not interrupted: it finds the calls itself.
     """
     return Role.IDLE in run.frame.within and any(
-        plain(frame.name) in CALLED_FROM_IDLE for frame in run.frame.chain()
+        plain(frame.name) in FLUSHES_CALLS for frame in run.frame.chain()
     )

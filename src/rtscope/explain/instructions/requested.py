@@ -16,6 +16,11 @@ from rtscope.record.instructions.section import Asked, TraceSection, requests_of
 BETWEEN_CPUS = "ipi"
 """In the name of each function that sends an interrupt to another CPU."""
 
+FLUSHES_CALLS = frozenset(
+    {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
+)
+"""What calls the functions that other CPUs ask for; idle, also without an interrupt."""
+
 _TICKS = ("tick_", "hrtimer_wakeup")
 """Callbacks that carry nothing: of the tick, and of who slept for a time."""
 
@@ -51,6 +56,38 @@ def request_of(
         if one.by is None or _is_of_device(one, one.by, runs_on(one.by)):
             found = one
     return found
+
+
+def call_of(
+    section: TraceSection,
+    runs_on: Callable[[int], Sequence[Run]],
+    *,
+    cpu: int,
+    times_ns: tuple[int, int],
+    since_ns: int,
+) -> Asked | None:
+    """
+    Return the request by which another CPU had a function called in an interrupt.
+
+    `times_ns` are those of the interrupt, up to what it is asked of. That is the last
+    one, of an instruction that sends interrupts to CPUs; None if it was no such call.
+    """
+    entered_ns, until_ns = times_ns
+    runs = runs_on(cpu)
+    inside = runs[begun(runs, entered_ns) : begun(runs, until_ns) + 1]
+    called = {plain(one.name) for run in inside for one in run.frame.chain()}
+    if not called & FLUSHES_CALLS:
+        return None
+    found = None
+    for one in requests_of(section):
+        is_before = since_ns <= one.at_ns <= entered_ns + section.quantum_ns
+        if one.cpu == cpu and one.by not in (None, cpu) and is_before:
+            found = one
+    if found is None or found.by is None:
+        return None
+    at = asked_in(runs_on(found.by), found)
+    frames = () if at is None else runs_on(found.by)[at].frame.chain()
+    return found if any(BETWEEN_CPUS in f.name.lower() for f in frames) else None
 
 
 def _is_of_device(one: Asked, by: int, runs: Sequence[Run]) -> bool:

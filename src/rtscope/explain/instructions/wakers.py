@@ -33,6 +33,7 @@ from rtscope.explain.instructions.othercpus import (
     part_of,
     with_pauses,
 )
+from rtscope.explain.instructions.requested import FLUSHES_CALLS
 from rtscope.explain.instructions.roles import Role
 from rtscope.explain.instructions.scheduling import switch_to
 from rtscope.record.instructions.section import TaskSwitch
@@ -46,10 +47,6 @@ _BARRIERS = frozenset({"wq_barrier_func", "kthread_flush_work_fn"})
 """They are queued behind the work item that somebody waits for."""
 _OF_INTERRUPTS = frozenset({Role.INTERRUPT, Role.SOFTIRQ, Role.TRAP})
 _IRQ_THREADS = frozenset({"irq_thread_fn", "irq_forced_thread_fn", "irq_thread"})
-_OF_CALLS = frozenset(
-    {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
-)
-"""What another CPU asked for, by an interrupt."""
 _TELLS_PARENT = ("do_notify_parent", "do_notify_parent_cldstop")
 _TOLD = frozenset({Wait.STOPPED, Wait.FROZEN, Wait.TRACED, Wait.HALTED})
 
@@ -67,7 +64,7 @@ class Deed:
     def is_interrupts(self) -> bool:
         """Tell whether an interrupt, a softirq or its thread made it, not the task."""
         names = {plain(one.name) for one in self.frame.chain()}
-        if names & _OF_CALLS:
+        if names & FLUSHES_CALLS:
             return False
         return bool(self.frame.within & _OF_INTERRUPTS or names & _IRQ_THREADS)
 
