@@ -206,6 +206,16 @@ def test_without_requests_the_way_before_the_interrupt_is_unknown() -> None:
     assert UNKNOWN_WAY in found.notes
 
 
+def test_of_more_than_a_quantum_before_the_known_way_nothing_is_told() -> None:
+    found = answered([(500_000, "do_syscall_64", 1)], asked=None)
+
+    assert UNKNOWN_WAY in found.notes
+    assert found.dominant is not None
+    assert found.dominant.cause is Cause.UNKNOWN
+    assert found.segments[0] == found.dominant
+    assert found.dominant.duration_ns == pytest.approx(500_000, abs=1_000)
+
+
 @pytest.mark.parametrize("calls", [False, True])
 def test_an_interrupt_that_hands_the_event_to_another_cpu_is_part_of_its_way(
     calls: bool,

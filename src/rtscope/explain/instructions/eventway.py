@@ -39,6 +39,7 @@ from rtscope.explain.model import (
     Segment,
     Since,
 )
+from rtscope.explain.words import NOT_RECORDED
 from rtscope.record.instructions.section import TraceSection, marked_at
 from rtscope.record.instructions.symbols import USER, SymbolTable
 from rtscope.record.model import POLL, TIMER
@@ -114,7 +115,7 @@ def explain_event(
         segments += [s for s in moved if s.duration_ns > 0]
         broken += [_shifted(b, at_ns) for b in one.broken]
         at_ns += one.length_ns
-    segments[:1] = [_from_the_begin(one) for one in segments[:1]]
+    segments[:1] = _from_the_begin(segments[:1], _late_ns(section))
     behind = [_since(_shifted(one, awake_ns), woken_ns) for one in own.segments]
     behind = [of_others(one) for one in behind if one.duration_ns > 0]
     behind = _after(way.carriers[-1:], section.cpu, behind)
@@ -332,13 +333,21 @@ def _left(one: Carrier) -> _Carried:
     return _Carried(one.end_ns - one.begin_ns, segments, ())
 
 
-def _from_the_begin(first: Segment) -> Segment:
+def _from_the_begin(first: Sequence[Segment], late_ns: int) -> list[Segment]:
     """
     Return the first segment from the begin of the latency on.
 
-    What the sender reads is the board's clock, a quantum at most from its CPU's time.
+    What the sender reads is the board's clock, a quantum at most from its CPU's time:
+    of a longer time before it nothing is known.
     """
-    return first if first.begin_ns <= 0 else replace(first, begin_ns=0)
+    found = list[Segment]()
+    for one in first:
+        if one.begin_ns > late_ns:
+            unknown = Segment(Part.A, 0, one.begin_ns, Cause.UNKNOWN, NOT_RECORDED)
+            found += [unknown, one]
+        else:
+            found.append(one if one.begin_ns <= 0 else replace(one, begin_ns=0))
+    return found
 
 
 def _told_to_cpu(
