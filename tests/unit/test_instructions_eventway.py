@@ -317,6 +317,26 @@ def test_a_carrier_that_was_woken_before_the_record_waited_for_its_cpu() -> None
     assert Cause.BLOCKED not in causes(found)
 
 
+def test_a_carrier_that_was_awake_has_the_event_from_a_store_of_the_sender() -> None:
+    """The sender makes no call to send, as for a device whose memory it has."""
+    switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
+    way: list[Step] = [
+        *((300, "user", 1), (10, "do_syscall_64", 1), (10, "do_nanosleep", 1)),
+        *((9_000, "zap", 1), *switched, (10, "__schedule+", 1)),
+        *((10, "worker_thread+", 1), (300, "my_work", 1), *waking(1)),
+    ]
+    sent_ns = sum(s[0] for s in [*GOES_TO_SLEEP, *ASLEEP_SENDER])
+    found = answered(
+        way,
+        wakes=((0, RECEIVER),),
+        tasks=((sent_ns + 320, "hog", 1, 19), (sent_ns + 9_380, WORKER, 1, 49)),
+    )
+
+    assert UNKNOWN_WAY not in found.notes
+    assert found.dominant is not None
+    assert (found.dominant.cause, found.dominant.task) == (Cause.OTHER_TASK, "hog")
+
+
 def test_no_call_ends_a_carriers_wait_for_a_lock_but_its_release() -> None:
     """It was woken before the event was sent, and again while it waited."""
     switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]

@@ -209,7 +209,8 @@ class Search:
         woken = self._call_of(task.task, slept_ns, arrived_ns, cpu)
         skew_ns = self._section.quantum_ns
         if woken is None or woken.at_ns < self._sent_ns - skew_ns:
-            sent = self._sent_by(end_ns)  # to a task that was awake already
+            # To a task that was awake already: by a call, or a store of its program.
+            sent = self._sent_by(end_ns) or self._storing()
             begin_ns = min(self._sent_ns if sent is None else sent.at_ns, end_ns)
             woken = woken or self._called_before(task.task, slept_ns, arrived_ns, cpu)
             own = Carrier(cpu, begin_ns, end_ns, task, woken, was_awake=True)
