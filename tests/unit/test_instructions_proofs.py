@@ -22,7 +22,7 @@ from rtscope.explain.model import (
     Segment,
     text_of,
 )
-from rtscope.record.instructions.section import RecordKind, TraceSection
+from rtscope.record.instructions.section import RecordKind, TraceSection, marked_at
 from rtscope.record.instructions.symbols import SymbolTable
 
 BEFORE: list[Step] = [(900, "user")] * 30
@@ -51,6 +51,13 @@ def test_a_wake_up_that_is_read_as_it_was_breaks_no_invariant() -> None:
 
     assert found.broken == ()
     assert found.attributed_share == 1.0
+
+
+def test_a_path_that_ends_in_a_switch_need_not_tell_its_task() -> None:
+    """The one of a task that carried an event may end anywhere."""
+    path = marked_at(recorded(), ARRIVED - 10, cpu=0, latency_ns=155)
+
+    assert Invariant.SWITCHES not in {invariant for invariant, _ in broken(path)}
 
 
 def test_an_expiry_that_is_shifted_back_is_caught() -> None:

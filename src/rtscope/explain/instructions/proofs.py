@@ -250,7 +250,11 @@ def _switches(path: WakeupPath) -> Iterator[Broken]:
 
 
 def _executed_switches(path: WakeupPath) -> Iterator[int]:
-    """Yield the ends of the switches that functions show; one is of several pieces."""
+    """
+    Yield the ends of the switches that functions show; one is of several pieces.
+
+    Not of one in which the path ends, as of a carrier's may: its task is told later.
+    """
     last_ns: int | None = None
     pieces: set[Frame] = set()
     for run in path.runs:
@@ -263,7 +267,7 @@ def _executed_switches(path: WakeupPath) -> Iterator[int]:
             pieces.clear()
         pieces.add(run.frame)
         last_ns = run.end_ns
-    if last_ns is not None:
+    if last_ns is not None and path.runs[-1].frame not in pieces:
         yield last_ns
 
 
