@@ -63,6 +63,7 @@ def answered(
     by_timer_of: int | None = None,
     woken: tuple[int, int] | None = None,
     handed_ns: int | None = None,
+    tasks: tuple[tuple[int, str, int], ...] = (),
 ) -> Explanation:
     """
     Explain an event that CPU 1 sends to a receiver on CPU 0, through a device.
@@ -72,7 +73,7 @@ def answered(
     receiver still does before it sleeps, when the event is sent. `answers` is the
     interrupt, `by_timer_of` the CPU whose timer asks as `between` begins, and `woken`
     when and by which CPU the receiver was woken, if that was no part of the answer. At
-    `handed_ns`, if it did, CPU 1 asked CPU 0 for an interrupt.
+    `handed_ns`, if it did, CPU 1 asked CPU 0 for an interrupt. `tasks` had CPU 1 since.
     """
     first: list[Step] = [*begins, *([(0, ASLEEP)] if asleep else [])]
     first += SLEEPS
@@ -94,6 +95,7 @@ def answered(
         tasks=(
             *((0, RECEIVER, 0, 15), (left_ns, "swapper/0", 0, 120)),
             *((0, SENDER, 1, 20), (total_ns - 25, RECEIVER, 0, 15)),
+            *((sent_ns + at_ns, name, 1, prio) for at_ns, name, prio in tasks),
         ),
         wakes=((woken_ns, by, RECEIVER),),
         asked=sorted(requests),
@@ -144,6 +146,25 @@ def test_a_device_that_asks_later_by_itself_is_what_took_the_time() -> None:
     assert "coalescing" in waits.evidence[0]
     assert "The device waiting before its interrupt" in sentence(found)
     assert "coalescing" in sentence(found)
+
+
+def test_a_task_that_preempts_a_sender_behind_its_store_carries_nothing() -> None:
+    """The device asks while that task has the CPU of the sender."""
+    switched: list[Step] = [(40, "__schedule", 1), (20, "__switch_to", 1)]
+    between: list[Step] = [
+        *((7_000, "zap", 1), *switched, (10, "__schedule+", 1)),
+        *((10, "do_syscall_64+", 1), (20, "user", 1)),
+    ]
+    found = answered(
+        between,
+        sends=[*SENDS[:4], *switched],
+        asked=(5_000, 0, BY_TIMER),
+        tasks=((490, "hog", 15), (7_550, SENDER, 20)),
+    )
+
+    assert causes(found)[:2] == [Cause.SENDING, Cause.DEVICE]
+    assert of(found, Cause.DEVICE).duration_ns == pytest.approx(4_510, abs=50)
+    assert "hog" not in {one.task for one in found.segments}
 
 
 def test_interrupts_off_on_its_cpu_keep_an_interrupt_waiting() -> None:

@@ -25,6 +25,7 @@ from rtscope.explain.instructions.path import Cpus, runs_of_all
 from rtscope.explain.instructions.released import ON_THE_WAY, last_call_ns
 from rtscope.explain.instructions.requested import (
     asked_in,
+    begin_of,
     call_of,
     released_by,
     request_of,
@@ -195,7 +196,7 @@ class Search:
         entry = _interrupt_of(found)
         if entry is not None:
             return self._left(found, task, entry) or self._interrupt(
-                found, task, entry, _begin_of(entry, found)
+                found, task, entry, begin_of(entry, found.runs, found.at)
             )
         if task.name.startswith(IDLE) and (left := _left_idle(found)) is not None:
             entry = found.contexts[left].frame or found.runs[left].frame
@@ -297,10 +298,12 @@ class Search:
             return None
         asked = replace(found, at_ns=runs[left.asked].begin_ns, at=left.asked)
         asks = next(f for f in runs[asked.at].frame.chain() if f.role is Role.INTERRUPT)
-        carriers, sent = self._interrupt(asked, task, asks, _begin_of(asks, asked))
+        carriers, sent = self._interrupt(
+            asked, task, asks, begin_of(asks, asked.runs, asked.at)
+        )
         those, until_ns = list[Carrier](), found.at_ns
         if left.told != found.at:  # the end of a later one polls in the thread's place
-            until_ns = _begin_of(entry, found)
+            until_ns = begin_of(entry, found.runs, found.at)
             later = Carrier(
                 *(cpu, until_ns, found.at_ns, task, None),
                 is_interrupt=True,
@@ -384,9 +387,17 @@ class Search:
             one = _Found(runs[end].begin_ns, cpu, runs, contexts_of(runs), end)
             read_ns = self._read_ns(one)
             if read_ns <= until_ns + skew_ns:
-                at_ns = max(read_ns, min(one.at_ns, until_ns))
+                at_ns = max(read_ns, self._ran_ns(one, until_ns))
                 found.append((abs(read_ns - self._sent_ns), replace(one, at_ns=at_ns)))
         return min(found, key=lambda one: one[0])[1] if found else None
+
+    def _ran_ns(self, done: _Found, until_ns: int) -> int:
+        """Return when a sender ran last before a time: another may have its CPU."""
+        if done.at_ns <= until_ns:
+            return done.at_ns
+        runs, cpu, last = done.runs, done.cpu, begun(done.runs, until_ns) - 1
+        at = next((i for i in range(last, -1, -1) if self._is_sender(runs[i], cpu)), 0)
+        return until_ns if at == last else runs[at].begin_ns
 
     def _done(self, runs: Sequence[Run], cpu: int) -> int | None:
         """Return where a sender is in its program again, behind its call to send."""
@@ -484,11 +495,3 @@ def _left_idle(found: _Found) -> int | None:
         None,
     )
     return None if idle is None or idle == found.at else idle + 1
-
-
-def _begin_of(entry: Frame, found: _Found) -> int:
-    """Return when an interrupt began that is not over at a call."""
-    at = found.at
-    while at > 0 and entry in found.runs[at - 1].frame.chain():
-        at -= 1
-    return found.runs[at].begin_ns

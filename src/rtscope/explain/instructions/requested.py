@@ -8,7 +8,7 @@ a timer of its own: it moderates its interrupts, or takes its time.
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
-from rtscope.explain.instructions.calls import Run, begun, plain
+from rtscope.explain.instructions.calls import Frame, Run, begun, plain
 from rtscope.explain.instructions.contexts import callback_of
 from rtscope.explain.instructions.roles import Role
 from rtscope.record.instructions.section import Asked, TraceSection, requests_of
@@ -105,6 +105,13 @@ def interrupt_to(runs: Sequence[Run], at: int) -> Sequence[Run]:
     while first and {Role.INTERRUPT, Role.SOFTIRQ} & runs[first - 1].frame.within:
         first -= 1
     return runs[first : at + 1]
+
+
+def begin_of(entry: Frame, runs: Sequence[Run], at: int) -> int:
+    """Return when an interrupt began that is not over at a run."""
+    while at > 0 and entry in runs[at - 1].frame.chain():
+        at -= 1
+    return runs[at].begin_ns
 
 
 def timers_in(runs: Sequence[Run]) -> tuple[str, ...]:
