@@ -147,7 +147,8 @@ static void a_setting_of_an_interface_is_found_by_its_index(void)
 	place.name = "coalescing";
 	CHECK(knob_path(&place, path, sizeof(path)) == 0);
 	CHECK(strcmp(path, "/sys/class/net/lo/device/uevent") == 0);
-	CHECK(knob_read(&place, value) == -EOPNOTSUPP); /* it has no interrupts */
+	/* it has no interrupts, and an emulator may not know the question */
+	CHECK(knob_read(&place, value) < 0 && knob_read(&place, value) != KNOB_GONE);
 	place.index = INT32_MAX;
 	CHECK(knob_path(&place, path, sizeof(path)) == KNOB_GONE);
 	CHECK(knob_read(&place, value) == KNOB_GONE);
