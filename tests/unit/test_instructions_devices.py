@@ -19,7 +19,7 @@ TABLE = symbols(
     *("asm_sysvec_apic_timer_interrupt", "my_watchdog", "irq_thread", "my_tap [tap]"),
     *("__netif_receive_skb_core", "my_poll [driver]", "ktime_get", "__napi_poll"),
     *("dev_hard_start_xmit", "asm_sysvec_call_function_single"),
-    "flush_smp_call_function_queue",
+    *("flush_smp_call_function_queue", "gic_eoi_irq"),
 )
 QUANTUM_NS = 5_000
 RECEIVER, SENDER = "rtscope/10", "rtscope-ev/1"
@@ -136,8 +136,10 @@ def test_a_store_of_the_sender_asks_for_the_interrupt_that_wakes_the_thread() ->
     assert of(found, Cause.SENDING).name == "the system call write"
 
 
-def test_a_device_that_asks_later_by_itself_is_what_took_the_time() -> None:
-    found = answered([(7_000, "do_syscall_64", 1)], asked=(7_430, 0, BY_TIMER))
+@pytest.mark.parametrize("by", [BY_TIMER, 0], ids=["a timer", "a CPU that idles"])
+def test_a_device_that_asks_later_by_itself_is_what_took_the_time(by: int) -> None:
+    """A CPU that idles executes nothing that asks: a timer of the device does then."""
+    found = answered([(7_000, "do_syscall_64", 1)], asked=(7_430, 0, by))
 
     waits = of(found, Cause.DEVICE)
     assert causes(found)[:2] == [Cause.SENDING, Cause.DEVICE]
@@ -182,8 +184,10 @@ def test_interrupts_off_on_its_cpu_keep_an_interrupt_waiting() -> None:
     assert "an interrupt on CPU 0 was to carry the event" in found.dominant.holder
 
 
-def test_requests_of_one_cpu_to_another_are_of_no_device() -> None:
-    sends: list[Step] = [(10, "native_send_ipi", 1)]
+@pytest.mark.parametrize("name", ["native_send_ipi", "gic_eoi_irq"])
+def test_requests_of_one_cpu_to_another_are_of_no_device(name: str) -> None:
+    """Nor those that its interrupt controller makes as it ends an interrupt."""
+    sends: list[Step] = [(10, name, 1)]
 
     found = answered(sends, asked=(SENT_NS + 5, 1, 0))
 

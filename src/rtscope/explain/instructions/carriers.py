@@ -368,7 +368,7 @@ class Search:
         sent = self._sent_by(known.end_ns)
         if sent is None or sent.at_ns <= known.begin_ns:
             return [known], None
-        begin_ns = sent.at_ns
+        begin_ns = min(sent.at_ns, known.end_ns)  # by the clock of another CPU
         return [replace(known, begin_ns=begin_ns, entered_ns=begin_ns)], sent
 
     def _sent_by(self, until_ns: int) -> _Found | None:

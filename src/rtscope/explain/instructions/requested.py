@@ -6,6 +6,7 @@ a timer of its own: it moderates its interrupts, or takes its time.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import takewhile
 
 from rtscope.explain.instructions.calls import Frame, Run, begun, plain
@@ -15,6 +16,9 @@ from rtscope.record.instructions.section import Asked, TraceSection, requests_of
 
 BETWEEN_CPUS = "ipi"
 """In the name of each function that sends an interrupt to another CPU."""
+
+_ENDS = "_eoi"
+"""In the name of each function that ends an interrupt, as `gic_eoi_irq` does."""
 
 FLUSHES_CALLS = frozenset(
     {"flush_smp_call_function_queue", "__flush_smp_call_function_queue"}
@@ -44,8 +48,9 @@ def request_of(
 
     That is the last one for its CPU before it began; one of another CPU may have a time
     up to a quantum later. None before `since_ns` counts, and none that a CPU makes of
-    another's interrupt controller, or of its own in an interrupt: that one tells of
-    what was asked for before.
+    another's interrupt controller, or of its own in an interrupt, or as it ends one:
+    that one tells of what was asked for before. A CPU that idles asks for nothing: a
+    timer of the device did.
     """
     found = None
     for one in requests_of(section):
@@ -54,8 +59,15 @@ def request_of(
         if one.cpu != cpu or not since_ns <= one.at_ns <= until_ns:
             continue
         if one.by is None or _is_of_device(one, one.by, runs_on(one.by)):
-            found = one
+            is_idle = one.by is not None and _idles(one, runs_on(one.by))
+            found = replace(one, by=None) if is_idle else one
     return found
+
+
+def _idles(one: Asked, runs: Sequence[Run]) -> bool:
+    at = asked_in(runs, one)
+    within = frozenset() if at is None else runs[at].frame.within
+    return Role.IDLE in within and Role.INTERRUPT not in within
 
 
 def call_of(
@@ -96,7 +108,8 @@ def _is_of_device(one: Asked, by: int, runs: Sequence[Run]) -> bool:
         return by != one.cpu
     if by == one.cpu and Role.INTERRUPT in runs[at].frame.within:
         return False
-    return not any(BETWEEN_CPUS in f.name.lower() for f in runs[at].frame.chain())
+    names = [frame.name.lower() for frame in runs[at].frame.chain()]
+    return not any(BETWEEN_CPUS in name or _ENDS in name for name in names)
 
 
 def interrupt_to(runs: Sequence[Run], at: int) -> Sequence[Run]:
