@@ -60,6 +60,9 @@ static struct refusal not_permitted(bool probe)
 
 static struct refusal explain(int err, bool probe)
 {
+	/* the kernel has probes: what was to be probed executes another program now */
+	if (probe && err == -ENOENT && perfevent_probe_type() >= 0)
+		err = -ESTALE;
 	switch (err) {
 	case -EKEYREJECTED:
 		return (struct refusal){ "lockdown", "boot with lockdown=integrity or "
