@@ -36,7 +36,7 @@ from rtscope.machine.settings.change import agent_options
 from rtscope.machine.settings.remedies import TuningPlan
 from rtscope.machine.target import agent_file
 from rtscope.measure.campaign.model import Campaign
-from rtscope.measure.loads import FreeStorage, LoadCommand, LoadPlace, get_load
+from rtscope.measure.loads import FreeStorage, LoadCommand, LoadPlace
 from rtscope.measure.plan import Plan, kernels_by_label, load_command
 from rtscope.measure.settings import checks_for
 from rtscope.record.model import Run
@@ -314,10 +314,9 @@ def job_for(request: RunRequest, prepared: Prepared) -> Job:
 
 
 def _load(run: Run, campaign: Campaign, board: Board) -> LoadCommand:
-    command = load_command(run, campaign, load_place(board, run.cpus))
-    own, sent = get_load(run.load).event, event_of_load(run.event, run.load)
-    argv = tuple(sent if own and word == own else word for word in command.argv)
-    return replace(command, argv=argv)
+    place = load_place(board, run.cpus)
+    sent = event_of_load(run.event, run.load)
+    return load_command(run, campaign, replace(place, event=sent))
 
 
 def load_place(board: Board, cpus: Sequence[int] | None) -> LoadPlace:

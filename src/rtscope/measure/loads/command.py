@@ -246,6 +246,8 @@ class LoadPlace:
     memory_bytes: int
     """Free: MemAvailable of /proc/meminfo, or a cgroup's if less."""
     storage: FreeStorage | None
+    event: str = ""
+    """What a load of events sends here; empty: what it sends everywhere."""
 
 
 Fit = tuple[tuple[str, ...], int | None, tuple[Reduction, ...]]
@@ -295,7 +297,12 @@ def _stream_argv(load: Load, place: LoadPlace, *, duration_s: int) -> tuple[str,
     first = parse_cpulist(place.cpus)[0] if place.cpus else 0
     return (
         *("rtscope-agent", "measure", "--name", load.kind, "--policy", "other"),
-        *("--event", load.event, "--interval-ns", str(NS_PER_S // load.rate_per_s)),
+        *(
+            "--event",
+            place.event or load.event,
+            "--interval-ns",
+            str(NS_PER_S // load.rate_per_s),
+        ),
         *("--duration-ns", str(_safety_net_s(duration_s) * NS_PER_S)),
         *("--worst", "0", "--cpus", str(first)),
     )
