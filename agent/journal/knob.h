@@ -37,7 +37,8 @@ bool knob_is_per_cpu(const char *name);
 /* Its file, without the root. 0, or -EINVAL for a knob that is none. */
 int knob_path(const struct knob_place *place, char *path, size_t size);
 
-/* Both return 0 or -errno: KNOB_GONE where there is no such interface or thread. knob_write() reads back and says if it did not hold. */
+/* Both return 0 or -errno: KNOB_GONE where there is no such interface or thread.
+ * knob_write() reads back and says if it did not hold. */
 int knob_read(const struct knob_place *place, char value[KNOB_VALUE_MAX]);
 int knob_write(const struct knob_place *place, const char *value);
 

@@ -253,7 +253,8 @@ def _executed_switches(path: WakeupPath) -> Iterator[int]:
     """
     Yield the ends of the switches that functions show; one is of several pieces.
 
-    Not of one in which the path ends, as of a carrier's may: its task is told later.
+    A switch in which the path ends, as that of a carrier may, has none: its task is
+    told later.
     """
     last_ns: int | None = None
     pieces: set[Frame] = set()

@@ -49,8 +49,8 @@ def request_of(
     That is the last one for its CPU before it began; one of another CPU may have a time
     up to a quantum later. None before `since_ns` counts, and none that a CPU makes of
     another's interrupt controller, or of its own in an interrupt, or as it ends one:
-    that one tells of what was asked for before. A CPU that idles asks for nothing: a
-    timer of the device did.
+    that one tells of what was asked for before. A CPU that idles executes nothing: a
+    timer of the device asks then.
     """
     found = None
     for one in requests_of(section):

@@ -83,7 +83,7 @@ def observe_here(observed: Observed, *, trial: bool = True) -> Observed:
 
 
 def observe_settings(target: str) -> Observed:
-    """Ask what no file tells of the settings that remedies write; only here."""
+    """Return what no file tells of settings: of this machine only, by asking it."""
     if target != "local":
         return Observed()
     coalescing, why_not = read_coalescing()
