@@ -5,8 +5,7 @@ callgrind counts the receiving loop of the agent alone; the difference of two ru
 lengths leaves out start and end. Beside it the bare loop of the same calls (wait, read
 the clock), so that it shows what number, histogram, sums and worst cost. A sample that
 is a maximum, among the worst, or as long as its interval, takes a slow path of some 150
-instructions: more of them do on a busy machine. So `usual` leaves that path out, but
-counts these samples: it is right on a quiet machine, and too low on a busy one.
+instructions, which is counted; more samples do on a busy machine.
 """
 
 import json
@@ -16,17 +15,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-from sampling_cost import AGENT, BUILD, INTERVAL_NS, LENGTHS, compile_with_symbols
+from sampling_cost import AGENT, BUILD, INTERVAL_NS, compile_with_symbols
 
 KINDS = (
     *("futex", "eventfd", "pipe", "signal", "mq", "sem", "cond"),
     *("pty", "udp", "raw", "xdp"),
 )
 
+LENGTHS = (4000, 24_000)
+"""Long: of the first thousand samples many are among the worst until then."""
+
 MOST_MORE = 30
 """Instructions of a usual sample above the bare loop. sem and cond may spin in libc."""
-
-SLOW_PATH = "take_strange"
 
 BARE = r"""
 #include <errno.h>
@@ -106,19 +106,6 @@ def counted(argv: list[str], function: str, directory: Path) -> tuple[int, str]:
     return int(total[1]), done.stdout
 
 
-def slow_part(out: Path) -> int:
-    """Return the instructions of the slow path, of what callgrind has counted."""
-    names: dict[str, str] = {}
-    calls = re.findall(
-        r"^c?fn=(\(\d+\))(?: (\S+))?(?:\n(?:cfi|cfl|cob)=.*)*"
-        r"(?:\ncalls=.*\n\S+ (\d+))?",
-        out.read_text(),
-        re.MULTILINE,
-    )
-    names.update((number, name) for number, name, _ in calls if name)
-    return sum(int(n or 0) for number, _, n in calls if names[number] == SLOW_PATH)
-
-
 def bare_cost(bare: Path, kind: str, directory: Path) -> float:
     """Return the instructions of one event in the bare loop, from two lengths."""
     short, long = (
@@ -127,12 +114,8 @@ def bare_cost(bare: Path, kind: str, directory: Path) -> float:
     return (long - short) / (LENGTHS[1] - LENGTHS[0])
 
 
-def agent_cost(agent: Path, kind: str, directory: Path) -> tuple[float, float]:
-    """
-    Return the same of the agent, all and without the slow path.
-
-    It skips events when the machine is busy.
-    """
+def agent_cost(agent: Path, kind: str, directory: Path) -> float:
+    """Return the same of the agent, which skips events when the machine is busy."""
     counts = []
     for n in LENGTHS:
         argv = [
@@ -142,10 +125,9 @@ def agent_cost(agent: Path, kind: str, directory: Path) -> tuple[float, float]:
         ]
         total, text = counted(argv, "eventway_receive_until_end", directory)
         result = json.loads(text.splitlines()[-1])
-        samples = sum(t["samples"] for t in result["threads"])
-        counts.append((total, total - slow_part(directory / "out"), samples))
-    (short, short_usual, few), (long, long_usual, many) = counts
-    return (long - short) / (many - few), (long_usual - short_usual) / (many - few)
+        counts.append((total, sum(t["samples"] for t in result["threads"])))
+    (short, few), (long, many) = counts
+    return (long - short) / (many - few)
 
 
 def main() -> int:
@@ -159,14 +141,13 @@ def main() -> int:
     others = [file for file in sources if file.name != "main.c"]
     bare = compile_with_symbols([loop, *others], BUILD / "bare_event")
     status = 0
-    print("event        bare   agent    more   usual", flush=True)
+    print("event        bare   agent    more", flush=True)
     with tempfile.TemporaryDirectory() as name:
         for kind in sys.argv[1:] or KINDS:
             floor = bare_cost(bare, kind, Path(name))
-            ours, usual = agent_cost(agent, kind, Path(name))
-            print(f"{kind:9} {floor:7.1f} {ours:7.1f} {ours - floor:7.1f}", end="")
-            print(f" {usual - floor:7.1f}", flush=True)
-            status |= usual - floor > MOST_MORE
+            more = agent_cost(agent, kind, Path(name)) - floor
+            print(f"{kind:9} {floor:7.1f} {floor + more:7.1f} {more:7.1f}", flush=True)
+            status |= more > MOST_MORE
     return status
 
 

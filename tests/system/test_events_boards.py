@@ -321,3 +321,47 @@ def test_settings_of_an_interface_of_a_killed_run_are_put_back(tmp_path: Path) -
     found, changed, left = said.groups()
     assert found == left == '0 0 0 0 50 1 "old":"3.0.0"'
     assert changed == '20000 1 50 60 40 1 "cause":"held" "applied":6'
+
+
+UIO, SERIAL = "uio", "serial:from=ttyS1:to=ttyS1"
+
+
+@pytest.mark.parametrize(
+    ("event", "address", "words"),
+    [
+        (UIO, "uio_pci_generic 3", "receive on CPU 1 any more: I/O error"),
+        pytest.param(
+            *(BUS, "kvaser_pci 3", "send on CPU 1 any more: No such device"),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            *(BUS, "kvaser_pci 4", "receive on CPU 1 any more: Network is down"),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            *(SERIAL, "serial 3", "send on CPU 1 any more: I/O error"),
+            marks=pytest.mark.long,
+        ),
+    ],
+)
+def test_a_device_that_loses_its_driver_ends_the_run_in_words(
+    event: str, address: str, words: str, tmp_path: Path
+) -> None:
+    driver, slot = address.split()
+    (tmp_path / "unbind").write_text(
+        f"sleep 2; echo 0000:00:0{slot}.0 >/sys/bus/pci/drivers/{driver}/unbind\n"
+        "sleep 60\n"
+    )
+    argv = (
+        *("run", "--target", "virtual:pc", "--kernel", "debian-6.12-rt"),
+        *("--event", event, "--load", "custom", "--command", "sh /files/unbind"),
+        *("--guest-files", tmp_path / "unbind", "--interval", "10ms"),
+        *("--warmup", "1s", "--duration", "4s", "--cpus", "1", "--settle", "1s"),
+        *("--out", tmp_path / "out"),
+    )
+    with rtscope(*argv) as campaign:
+        done = campaign.finish(300.0)
+
+    assert done.status == 3
+    assert f"event {event.partition(':')[0]}: cannot {words}" in done.stderr
+    assert "Traceback" not in done.stderr
