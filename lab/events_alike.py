@@ -1,11 +1,12 @@
 """
 How often `rtscope compare` calls two equal sides of one event different.
 
-    python lab/events_alike.py WORK
+    python lab/events_alike.py WORK [--board]
 
 Each of PAIRS campaigns measures every event that this machine has, on two sides that
 are the same, in the order that rtscope draws. Each event of each campaign is compared
-by itself. Needs root. What was interrupted goes on in WORK.
+by itself. Needs root. --board takes the events that a machine lacks, on the virtual
+board `pc`: each side has other seeds. What was interrupted goes on in WORK.
 """
 
 import json
@@ -24,8 +25,14 @@ RUNS = 4
 """Of each side: the fewest that a comparison takes."""
 EVENTS = (
     *("futex", "eventfd", "pipe", "signal", "mq", "sem", "cond"),
-    *("pty", "udp", "raw", "xdp"),
+    *("pty", "udp", "raw", "xdp", "poll"),
 )
+ON_A_BOARD = (
+    *("can:from=can0:to=can1", "serial:from=ttyS1:to=ttyS1", "uio"),
+    *("hwlat:threshold=1", "timerlat"),
+)
+SLOW = {"hwlat:threshold=1": "100ms"}
+"""Intervals of those that take longer than a millisecond."""
 ALARMS, SURE = 0.05, 0.95
 """The rate that equal sides may have, and how sure it is that more are too many."""
 
@@ -65,36 +72,75 @@ def measured(work: Path, pair: int) -> Path:
     return out
 
 
+def different(*sides: Path) -> bool:
+    """Return whether two sides of an event are called different."""
+    (load,) = json.loads(rtscope("compare", *sides, "--json").stdout)["loads"]
+    assert [side["runs"] for side in load["sides"]] == [RUNS, RUNS]
+    return any(one["different"] for one in load["outcomes"])
+
+
 def alarmed(out: Path, event: str, alone: Path) -> bool:
-    """Return whether the two sides of an event are called different."""
+    """Return whether the two sides of an event of a campaign are called different."""
     shutil.rmtree(alone, ignore_errors=True)
     for one in (one for one in open_records(out) if one.run.event == event):
         place = f"runs/{one.run.id}/record.json"
         (alone / place).parent.mkdir(parents=True)
         shutil.copy(out / place, alone / place)
-    (load,) = json.loads(rtscope("compare", alone, "--json").stdout)["loads"]
-    assert [side["runs"] for side in load["sides"]] == [RUNS, RUNS]
-    return any(one["different"] for one in load["outcomes"])
+    return different(alone)
+
+
+def on_machine(work: Path, pair: int) -> list[str]:
+    """Return the events of a pair of sides of this machine that alarm."""
+    out = measured(work, pair)
+    found = [one for one in EVENTS if alarmed(out, one, work / "alone")]
+    shutil.rmtree(work / "alone", ignore_errors=True)
+    return found
+
+
+def of_board(work: Path, event: str, first: int) -> Path:
+    """Return the runs of one event on the board, with RUNS seeds from `first` on."""
+    out = work / f"{event.partition(':')[0]}-{first}"
+    seeds = ",".join(map(str, range(first, first + RUNS)))
+    if not (out / "campaign.json").exists():
+        about = ("--target", "virtual:pc", "--kernel", "debian-6.12-rt", "--cpus", "1")
+        times = ("--settle", "200ms", "--warmup", "200ms", "--duration", "1s")
+        events = ("--event", event, "--interval", SLOW.get(event, "1ms"))
+        what = ("--load", "os", "--seeds", seeds, "--out", out)
+        rtscope("run", *about, *times, *events, *what)
+    elif len(open_records(out)) < RUNS:
+        rtscope("run", "--resume", out)
+    return out
+
+
+def on_board(work: Path, pair: int) -> list[str]:
+    """Return the events of a pair of sides of the virtual board that alarm."""
+    first = 1 + 2 * RUNS * (pair - 1)
+    return [
+        one
+        for one in ON_A_BOARD
+        if different(of_board(work, one, first), of_board(work, one, first + RUNS))
+    ]
 
 
 def main() -> int:
     """Print the alarms of each event; 1 if they are more than equal sides may have."""
+    board = "--board" in sys.argv
     work = Path(sys.argv[1])
     work.mkdir(parents=True, exist_ok=True)
+    events = ON_A_BOARD if board else EVENTS
     alarms: Counter[str] = Counter()
     for pair in range(1, PAIRS + 1):
-        out, kept = measured(work, pair), work / f"{pair}.json"
+        kept = work / f"{pair}.json"
         if not kept.exists():
-            judged = [one for one in EVENTS if alarmed(out, one, work / "alone")]
+            judged = (on_board if board else on_machine)(work, pair)
             kept.write_text(json.dumps(judged))
         found = json.loads(kept.read_text())
         alarms.update(found)
         print(f"{pair} of {PAIRS}: {' '.join(found) or 'none'}", flush=True)
-    shutil.rmtree(work / "alone", ignore_errors=True)
-    for event in EVENTS:
-        print(f"{event:8} {alarms[event]:2} of {PAIRS}")
-    count, most = PAIRS * len(EVENTS), binom.ppf(SURE, PAIRS * len(EVENTS), ALARMS)
-    print(f"all      {alarms.total():2} of {count}, at most {most:.0f}")
+    for event in events:
+        print(f"{event:26} {alarms[event]:2} of {PAIRS}")
+    count, most = PAIRS * len(events), binom.ppf(SURE, PAIRS * len(events), ALARMS)
+    print(f"{'all':26} {alarms.total():2} of {count}, at most {most:.0f}")
     return int(alarms.total() > most)
 
 
