@@ -1,11 +1,12 @@
 """Real settings of this machine are applied, and are as before afterwards, always."""
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -351,3 +352,52 @@ def test_settings_lost_by_a_kill_end_the_campaign_and_the_next_start_restores(
     with agent("restore") as program:
         program.finish()
     assert as_they_are() == settings
+
+
+# --- the interrupt threads of a device ------------------------------------------------
+
+
+def interrupt_threads() -> dict[int, str]:
+    """The name of each."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            if (name := path.read_text().strip()).startswith("irq/"):
+                found[int(path.parent.name)] = name
+    return found
+
+
+def priorities(threads: Iterable[int]) -> dict[int, tuple[int, int]]:
+    return {
+        tid: (os.sched_getscheduler(tid), os.sched_getparam(tid).sched_priority)
+        for tid in threads
+    }
+
+
+def test_one_device_is_raised_and_put_back_also_after_a_kill(
+    root: None, tmp_path: Path
+) -> None:
+    found = priorities(interrupt_threads())
+    if not found:
+        pytest.skip("interrupts have no threads on this kernel")
+    tid, name = max(interrupt_threads().items())
+    number = name.removeprefix("irq/").partition("-")[0]
+    raised = {**found, tid: (os.SCHED_FIFO, 91)}
+    word = f"interrupt_threads:{number}=91"
+
+    assert audit("--apply", word, "--dry-run")[0] == 0
+    assert priorities(found) == found
+    status, out, err = audit("--apply", word, "--json")
+    assert (status, json.loads(out)["now"]) == (0, {word: "pass"}), err
+    assert priorities(found) == raised
+    assert audit("--restore")[0] == 0
+    assert priorities(found) == found
+
+    options = ("--tuned", word, "--duration", "60s", "--out", tmp_path / "out")
+    with rtscope("run", "--load", "idle", *options) as campaign:
+        until(lambda: priorities(found) == raised, what="it is raised")
+        left = agents_of(campaign.pid, "hold")
+        campaign.send(signal.SIGKILL)
+        campaign.finish()
+    until(lambda: not alive(left), what="its agent has ended")
+    assert priorities(found) == found

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fakes.audited import KERNEL, KTHREADD, thread, threads
 from rtscope.boards.catalogue import get_board, with_append
 from rtscope.boards.kernels.catalogue import Kernel
 from rtscope.boards.parts.prepared import Prepared
@@ -119,3 +120,26 @@ def test_a_named_check_without_a_remedy_there_is_refused(
     assert "irq_affinity" in lenient.impossible
     assert len(lenient.changes) == 1
     assert asked
+
+
+def test_an_interrupt_thread_of_the_next_boot_is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    word = "interrupt_threads:eth0=90"
+    stats = threads(KTHREADD, thread("irq/24-eth0", 1, 50, KERNEL))
+    by_process = {f"/proc/{p.split('/')[2]}/stat": t for p, t in stats.items()}
+    files = {p: str(text).encode() for p, text in {**stats, **by_process}.items()}
+
+    def inspect(*_: Any, **__: Any) -> SimpleNamespace:
+        return SimpleNamespace(reader=GuestFiles(files))
+
+    monkeypatch.setattr(inspecting, "inspect_guest", inspect)
+
+    with pytest.raises(TargetError, match="numbers its threads anew at each boot"):
+        settings_for(
+            PREPARED,
+            choose([word]),
+            GuestInspections(lambda _: None),
+            named=[word],
+            cpus=None,
+        )

@@ -1,6 +1,7 @@
 """What is to be written where, decided from what was read and nothing else."""
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from fakes.trees import CPU, Files, reader_of
 from rtscope.host.errors import UsageError
 from rtscope.machine.audit.context import AuditContext, Observed
 from rtscope.machine.audit.examine import catalogue, examine, read_context
-from rtscope.machine.audit.model import Profile
+from rtscope.machine.audit.model import CheckOutcome, Profile
 from rtscope.machine.settings.remedies import (
     KNOB_STRIDE,
     SAFE,
@@ -266,6 +267,14 @@ def test_checks_are_applied_in_the_order_of_the_catalogue() -> None:
     [
         (["smt"], "its remedy is no setting that can be put back"),
         (["nonsense"], "is no check; these can be applied: .*turbo"),
+        (["turbo:eth0=9"], "is no check; these can be applied: .*turbo"),
+        (["interrupt_threads:eth0"], "name a device of /proc/interrupts and a prior"),
+        (["interrupt_threads:eth0=0"], "a priority of 1 to 99, as in interrupt_thre"),
+        (["interrupt_threads:eth0=100"], "a priority of 1 to 99, as in interrupt_th"),
+        (
+            ["interrupt_threads:eth0=9", "interrupt_threads:eth0=8"],
+            "interrupt_threads:eth0=8: one device has one priority",
+        ),
         ([], "name checks, or safe"),
     ],
 )
@@ -364,3 +373,106 @@ def test_below_the_lowest_priority_there_is_none() -> None:
     assert found.impossible["interrupt_threads"] == (
         "no priority is below those of the programs"
     )
+
+
+IRQ_NAMES = ("irq/24-eth0-rx-0", "irq/25-eth0-tx", "irq/26-s-eth00", "irq/27-snd_hda_")
+ACTIONS = "/sys/kernel/irq/{}/actions"
+DEVICES = {ACTIONS.format(27): "snd_hda_intel:card0", ACTIONS.format(4): "ttyS0"}
+"""The last thread is of a kernel before 5.17, which cuts its name."""
+
+
+def of_interrupts(words: str, *programs: str, names: Iterable[str]) -> TuningPlan:
+    stats = threads(
+        KTHREADD, *(thread(name, 1, 50, KERNEL) for name in names), *programs
+    )
+    files = {f"/proc/{path.split('/')[2]}/stat": text for path, text in stats.items()}
+    kinds = choose(words.split(","))
+    reader = reader_of({RELEASE: "6.12.1", **DEVICES, **stats, **files})
+    context = read_context(reader, kinds)
+    checks = examine(context, kinds)
+    return plan(with_settings(context, kinds, reader), checks)
+
+
+def given(found: TuningPlan) -> dict[str, str]:
+    """The priorities by the numbers of the threads: 3 is of the first name."""
+    return {path.split("/")[2]: value for path, value in written(found).items()}
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("interrupt_threads:eth0=90", {"3": "fifo.90", "4": "fifo.90"}),
+        ("interrupt_threads:eth0-tx=90", {"4": "fifo.90"}),
+        ("interrupt_threads:26=7", {"5": "fifo.7"}),
+        ("interrupt_threads:snd_hda_intel=85", {"6": "fifo.85"}),
+        (
+            "interrupt_threads,interrupt_threads:eth0=90,interrupt_threads:26=45",
+            {"3": "fifo.90", "4": "fifo.90", "5": "fifo.45", "6": "fifo.39"},
+        ),
+    ],
+)
+def test_the_interrupt_threads_of_a_device_get_the_priority_that_is_named(
+    words: str, wanted: dict[str, str]
+) -> None:
+    found = of_interrupts(words, thread("loop", 1, 40), names=IRQ_NAMES)
+
+    assert given(found) == wanted
+    assert not found.impossible
+    assert set(found.risks) == set(words.split(","))
+
+
+def test_a_device_that_has_its_priority_needs_nothing() -> None:
+    word = "interrupt_threads:eth0=50"
+
+    found = of_interrupts(word, names=IRQ_NAMES)
+
+    assert not found.changes
+    assert found.good == {word: "pass: 2 threads of FIFO 50"}
+
+
+@pytest.mark.parametrize(
+    ("device", "names", "why"),
+    [
+        (
+            "eth9",
+            IRQ_NAMES,
+            "no interrupt thread of that name or number; there are: eth0-rx-0, "
+            "eth0-tx, eth00, snd_hda_intel:card0",
+        ),
+        (
+            "ttyS0",
+            IRQ_NAMES,
+            "its interrupt has no thread on this kernel: boot PREEMPT_RT, or with "
+            "threadirqs",
+        ),
+        (
+            "eth0",
+            (),
+            "interrupts have no threads on this kernel: boot PREEMPT_RT, or with "
+            "threadirqs",
+        ),
+        (
+            "eth9",
+            [f"irq/{n}-dev{n}" for n in range(100, 141)],
+            "no interrupt thread of that name or number; there are: "
+            + ", ".join(f"dev{n}" for n in range(100, 140))
+            + " and 1 more",
+        ),
+    ],
+)
+def test_a_device_without_an_interrupt_thread_is_refused(
+    device: str, names: Sequence[str], why: str
+) -> None:
+    word = f"interrupt_threads:{device}=90"
+
+    assert of_interrupts(word, names=names).impossible == {word: why}
+
+
+def test_where_only_a_container_is_visible_no_device_is_changed() -> None:
+    kinds = choose(["interrupt_threads:eth0=90"])
+    context = read_context(reader_of(threads(thread("loop", 1, 80))), kinds)
+
+    (check,) = examine(context, kinds)
+
+    assert check.message == "only the threads of a container are visible"
+    assert check.outcome is CheckOutcome.UNKNOWN

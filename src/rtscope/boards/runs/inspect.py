@@ -10,7 +10,7 @@ nothing. Equal boards show equal files: what is chosen depends on declared input
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rtscope.boards.parts.initrd import Job
 from rtscope.boards.parts.prepared import Prepared
@@ -188,6 +188,21 @@ class GuestInspections:
         return self.known[key]
 
 
+_OF_A_THREAD = "irq_priority"
+"""The knob that is found by the id of a thread."""
+
+
+def _without_threads(planned: TuningPlan) -> TuningPlan:
+    """Leave out what the next boot, with other thread ids, would do to another."""
+    threads = [c for c in planned.changes if c.knob == _OF_A_THREAD]
+    why = "a virtual board numbers its threads anew at each boot"
+    return replace(
+        planned,
+        changes=tuple(c for c in planned.changes if c not in threads),
+        impossible={**planned.impossible, **{c.check: why for c in threads}},
+    )
+
+
 def settings_for(
     prepared: Prepared,
     kinds: Sequence[CheckKind],
@@ -201,6 +216,7 @@ def settings_for(
 
     Raises TargetError if a check that is `named` cannot be remedied.
     """
-    _, planned = planned_for(inspections.files(prepared), kinds, cpus=cpus)
+    _, found = planned_for(inspections.files(prepared), kinds, cpus=cpus)
+    planned = _without_threads(found)
     refuse_missing(prepared.board.name, named, planned.impossible)
     return planned

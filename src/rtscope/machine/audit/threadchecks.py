@@ -25,6 +25,7 @@ from rtscope.machine.audit.kernelchecks import value
 from rtscope.machine.audit.model import CheckKind, Sighting
 from rtscope.machine.gather import enforces_rt_limit
 from rtscope.machine.kernelidentity import CMDLINE, boot_values
+from rtscope.machine.tasks.listing import irq_devices, irq_of
 
 LIMITS = "/proc/self/limits"
 STATUS = "/proc/self/status"
@@ -214,6 +215,12 @@ _CALLBACKS = re.compile(r"(?:ksoftirqd|ktimers|irq_work|rcu[bc]|rcuo[a-z]+)/|rcu
 CLOCK_PROGRAMS = ("ptp4l", "phc2sys", "ts2phc")
 """Of linuxptp."""
 
+NO_IRQ_THREADS = "interrupts have no threads on this kernel"
+_THREADED = "boot PREEMPT_RT, or with threadirqs"
+
+MOST_NAMED = 40
+"""Of devices, in a refusal."""
+
 MEASURED = 80
 """The priority of a measurement by default (`measure.campaign.model`)."""
 
@@ -263,15 +270,24 @@ def real_time_threads(kind: CheckKind, context: AuditContext) -> Answer:
 
 
 def interrupt_threads(kind: CheckKind, context: AuditContext) -> Answer:
-    """Check whether interrupt threads are below the real-time threads of programs."""
+    """
+    Check whether interrupt threads are below the real-time threads of programs.
+
+    Keys, of --apply alone: `device` with `priority`, which its own are to have instead;
+    `spared`, devices that do not count.
+    """
     threads, why_not = _threads(context)
     if why_not is not None:
         return why_not
     if not any(t.of_kernel for t in threads):
         return unknown("only the threads of a container are visible")
-    irqs = _of_interrupts(threads)
+    if "device" in kind.args:
+        return _of_device(context, kind.args["device"], kind.args["priority"])
+    spared = [t for name in kind.args.get("spared", ()) for t in _of(name, context)]
+    irqs = [t for t in _of_interrupts(threads) if t not in spared]
     if not irqs:
-        return not_applicable("interrupts have no threads on this kernel")
+        says = "no other interrupt has a thread" if spared else NO_IRQ_THREADS
+        return not_applicable(says)
     lowest = _lowest(threads)
     if lowest is None:
         return not_applicable("no program has a real-time thread with a priority now")
@@ -280,6 +296,58 @@ def interrupt_threads(kind: CheckKind, context: AuditContext) -> Answer:
         says = f"{len(above)} of {len(irqs)} are not below {lowest.short}"
         return failed(says, lowest.sighting, *(t.sighting for t in above[:16]))
     return passed(f"{len(irqs)} are below priority {lowest.priority}", lowest.sighting)
+
+
+def _of_device(context: AuditContext, device: str, priority: int) -> Answer:
+    found = _of(device, context)
+    if not found:
+        return failed(f"{device} has no interrupt thread")
+    others = [t for t in found if (t.policy, t.priority) != (1, priority)]
+    if others:
+        says = f"{len(others)} of {_count(len(found), 'thread')} not FIFO {priority}"
+        return failed(says, *(t.sighting for t in others[:16]))
+    says = f"{_count(len(found), 'thread')} of FIFO {priority}"
+    return passed(says, *(t.sighting for t in found[:16]))
+
+
+def why_no_thread(device: str, context: AuditContext) -> str:
+    """Say why a device has no interrupt thread, and which have one."""
+    devices = irq_devices(context.machine.files)
+    irqs = [t for t in _of_interrupts(_threads(context)[0]) if irq_of(t.name, devices)]
+    if not irqs:
+        return f"{NO_IRQ_THREADS}: {_THREADED}"
+    if any(_is_named(device, n, name) for n in devices for name in devices[n]):
+        forced = context.kernel.preemption_model == "PREEMPT_RT"
+        why = "its driver forbids one" if forced else _THREADED
+        return f"its interrupt has no thread on this kernel: {why}"
+    known = [irq.device for t in irqs if (irq := irq_of(t.name, devices))]
+    names = sorted(set(known))
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    said = ", ".join(names[:MOST_NAMED])
+    return f"no interrupt thread of that name or number; there are: {said}{more}"
+
+
+def interrupt_threads_of(device: str, context: AuditContext) -> list[int]:
+    """Return the ids of the interrupt threads of a device, by its name or number."""
+    return [_tid(thread) for thread in _of(device, context)]
+
+
+def _of(device: str, context: AuditContext) -> list[_Thread]:
+    devices = irq_devices(context.machine.files)
+    return [
+        thread
+        for thread in _of_interrupts(_threads(context)[0])
+        if (irq := irq_of(thread.name, devices))
+        and _is_named(device, irq.number, irq.device)
+    ]
+
+
+def _is_named(device: str, number: int, name: str) -> bool:
+    """Whether it is the name, its first part (eth0 of eth0-rx-1) or the number."""
+    if device == str(number):
+        return True
+    rest = name.removeprefix(device)
+    return name.startswith(device) and not re.match(r"\w", rest)
 
 
 def _of_interrupts(threads: list[_Thread]) -> list[_Thread]:
@@ -299,7 +367,11 @@ def lowest_priority(context: AuditContext) -> int | None:
 def interrupt_threads_above(context: AuditContext, priority: int) -> list[int]:
     """Return the ids of interrupt threads of this priority or a higher one."""
     above = _not_below(_of_interrupts(_threads(context)[0]), priority)
-    return [int(thread.path.split("/")[-2]) for thread in above]
+    return [_tid(thread) for thread in above]
+
+
+def _tid(thread: _Thread) -> int:
+    return int(thread.path.split("/")[-2])
 
 
 def priority_of(stat: str) -> str:

@@ -42,9 +42,12 @@ from rtscope.machine.audit.model import (
     Sighting,
 )
 from rtscope.machine.audit.threadchecks import (
+    HIGHEST,
     interrupt_threads_above,
+    interrupt_threads_of,
     lowest_priority,
     priority_of,
+    why_no_thread,
 )
 from rtscope.machine.cpulist import format_cpulist
 from rtscope.machine.reader import Reader
@@ -54,6 +57,11 @@ PROFILE = Profile.CONTROL
 
 SAFE = "safe"
 """Instead of ids: every remedy that costs neither safety nor memory."""
+
+IRQ_THREADS = "interrupt_threads"
+"""The check that takes a device and a priority too: `interrupt_threads:eth0=90`."""
+
+_OF_DEVICE = re.compile(rf"{IRQ_THREADS}:(.+)=(\d{{1,9}})")
 
 NET = "/sys/class/net/"
 INTERFACE_INDEX = f"{NET}*/ifindex"
@@ -97,6 +105,8 @@ class TuningPlan:
     """Checks that need nothing, with what they say."""
     impossible: Mapping[str, str] = field(default_factory=dict)
     """Checks that cannot be remedied now, and why."""
+    risks: Mapping[str, str] = field(default_factory=dict)
+    """What the changes of a check cost, for those that cost something."""
 
 
 def tunable() -> list[CheckKind]:
@@ -108,11 +118,15 @@ def choose(words: Sequence[str]) -> list[CheckKind]:
     """
     Return the checks that a user means by ids or `safe`, in the catalogue's order.
 
-    UsageError for an id that is none, or one whose remedy is no setting.
+    Interrupt threads of a device come last, with the word as their id. UsageError for
+    an id that is none, or one whose remedy is no setting.
     """
     known = {kind.id: kind for kind in tunable()}
+    devices = _of_devices(
+        [word for word in words if word.startswith(f"{IRQ_THREADS}:")]
+    )
     for word in words:
-        if word == SAFE or word in known:
+        if word == SAFE or word in known or word in devices:
             continue
         kind = catalogue().get(word)
         if kind is None:
@@ -125,7 +139,33 @@ def choose(words: Sequence[str]) -> list[CheckKind]:
         )
     if not words:
         raise UsageError(f"name checks, or {SAFE}: {', '.join(known)}")
-    return [k for k in known.values() if k.id in words or (SAFE in words and k.safe)]
+    spared = tuple(kind.args["device"] for kind in devices.values())
+    known[IRQ_THREADS] = replace(known[IRQ_THREADS], args={"spared": spared})
+    named = [k for k in known.values() if k.id in words or (SAFE in words and k.safe)]
+    return [*named, *devices.values()]
+
+
+def _of_devices(words: Sequence[str]) -> dict[str, CheckKind]:
+    """Return the check of each device whose interrupt threads get a priority."""
+    lowering = catalogue()[IRQ_THREADS]
+    kinds: dict[str, CheckKind] = {}
+    for word in words:
+        match = _OF_DEVICE.fullmatch(word)
+        if match is None or not 1 <= int(match[2]) <= HIGHEST:
+            raise UsageError(
+                f"{word!a}: name a device of /proc/interrupts and a priority of 1 to "
+                f"{HIGHEST}, as in {IRQ_THREADS}:snd_hda_intel=90"
+            )
+        kinds[word] = replace(
+            lowering,
+            id=word,
+            args={"device": match[1], "priority": int(match[2])},
+            apply=tuple(replace(x, values=as_named.__name__) for x in lowering.apply),
+            risk="programs of this or a lower priority wait for the device",
+        )
+    if len({kind.args["device"] for kind in kinds.values()}) < len(kinds):
+        raise UsageError(f"{', '.join(kinds)}: one device has one priority")
+    return kinds
 
 
 def with_settings(
@@ -162,6 +202,7 @@ def plan(context: AuditContext, checks: Iterable[Check]) -> TuningPlan:
     """Return what to write for these checks; the context has their settings' files."""
     changes: dict[tuple[str, int], SettingChange] = {}
     good, impossible = {}, {}
+    risks: dict[str, str] = {}
     for check in checks:
         kind = check.kind
         if check.outcome is CheckOutcome.UNKNOWN:
@@ -176,7 +217,8 @@ def plan(context: AuditContext, checks: Iterable[Check]) -> TuningPlan:
                 impossible[kind.id] = wanted
             else:
                 changes |= {(change.knob, change.index): change for change in wanted}
-    return TuningPlan(tuple(changes.values()), good, impossible)
+                risks |= {kind.id: kind.risk} if kind.risk else {}
+    return TuningPlan(tuple(changes.values()), good, impossible, risks)
 
 
 def _changes(kind: CheckKind, context: AuditContext) -> list[SettingChange] | str:
@@ -376,13 +418,26 @@ def _delay_of(path: str, context: AuditContext) -> str:
     return ".".join(map(str, parts))
 
 
-def below_programs(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
+def below_programs(there: Values, kind: CheckKind, context: AuditContext) -> Wanted:
     """fifo and the priority below the lowest of programs, for interrupt threads."""
     lowest = lowest_priority(context)
     if lowest is None or lowest < 2:
         return "no priority is below those of the programs"
-    threads = {f"/proc/{tid}/stat" for tid in interrupt_threads_above(context, lowest)}
+    above = set(interrupt_threads_above(context, lowest))
+    for device in kind.args.get("spared", ()):
+        above -= set(interrupt_threads_of(device, context))
+    threads = {f"/proc/{tid}/stat" for tid in above}
     return {path: f"fifo.{lowest - 1}" for path in there if path in threads}
+
+
+def as_named(there: Values, kind: CheckKind, context: AuditContext) -> Wanted:
+    """fifo and the priority that was named, for the interrupt threads of a device."""
+    device, wanted = kind.args["device"], f"fifo.{kind.args['priority']}"
+    found = interrupt_threads_of(device, context)
+    if not found:
+        return why_no_thread(device, context)
+    threads = {f"/proc/{tid}/stat" for tid in found}
+    return {path: wanted for path in there if path in threads}
 
 
 def zero_where_apart(there: Values, _kind: CheckKind, context: AuditContext) -> Wanted:
@@ -398,6 +453,7 @@ FUNCTIONS: Mapping[str, Callable[[Values, CheckKind, AuditContext], Wanted]] = {
     for function in (
         *(highest_frequency, slow_idle_states, mask_of_others, list_of_others),
         *(interrupts_elsewhere, zero_where_apart, no_delay, below_programs),
+        as_named,
     )
 }
 """What a setting's `values` names; the reference quotes the doc strings."""

@@ -116,7 +116,7 @@ def read_surroundings(reader: Reader) -> Surroundings:
     files = reader.read_many(PATHS)
     return Surroundings(
         isolated=_isolated(files),
-        irq_devices=_irq_devices(files),
+        irq_devices=irq_devices(files),
         sched_ext=_sched_ext(files),
         hidepid=_hidepid(text_of(files[MOUNTS]) or ""),
     )
@@ -130,7 +130,8 @@ def _isolated(files: Mapping[str, Content]) -> frozenset[int] | None:
     return frozenset().union(*known) if readable and len(known) == len(sets) else None
 
 
-def _irq_devices(files: Mapping[str, Content]) -> Mapping[int, tuple[str, ...]]:
+def irq_devices(files: Mapping[str, Content]) -> Mapping[int, tuple[str, ...]]:
+    """Return the devices of each interrupt, as far as IRQ_ACTIONS was read."""
     devices = {}
     for path, content in files.items():
         number = re.fullmatch(r"/sys/kernel/irq/([0-9]{1,9})/actions", path)

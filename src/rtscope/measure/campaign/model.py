@@ -278,8 +278,8 @@ class Campaign:
     """Real-time throttling during the campaign, restored afterwards: keep or off."""
     tuned: Annotated[Many[values.Remedy], Field(alias="target.tuned")] = ()
     """
-    Audit checks whose remedies apply during the campaign, restored afterwards: safe, or
-    their IDs (default: none).
+    Audit checks whose remedies apply during the campaign, restored afterwards: safe,
+    their IDs, or interrupt_threads:DEVICE=PRIORITY (default: none).
     """
     storage_dir: Annotated[
         values.FilePath | None, Field(alias="target.storage_dir", examples=["/var/tmp"])

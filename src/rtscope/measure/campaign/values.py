@@ -276,7 +276,10 @@ Symbols = Annotated[
     tuple[Annotated[Text, AfterValidator(_symbol)], ...], BeforeValidator(_words)
 ]
 Governor = Annotated[Text, Field(pattern="^[a-z_]{1,32}$", examples=["performance"])]
-Remedy = Annotated[Text, Field(pattern="^[a-z0-9_]{1,64}$", examples=["safe"])]
+Remedy = Annotated[
+    Text,
+    Field(pattern="^[a-z0-9_]{1,64}(:.{1,64}=[0-9]{1,9})?$", examples=["safe"]),
+]
 
 REALTIME_POLICIES = get_args(RealtimePolicy)
 """The policies that have a priority."""

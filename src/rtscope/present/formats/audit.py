@@ -7,7 +7,6 @@ from rich.console import Console
 
 from rtscope.contract import Refused, Restored
 from rtscope.host.escape import printable
-from rtscope.machine.audit.examine import catalogue
 from rtscope.machine.audit.model import Check, CheckOutcome, RemedyPart, Severity
 from rtscope.machine.kernelidentity import KernelIdentity
 from rtscope.machine.settings.change import TuningResult
@@ -190,9 +189,8 @@ def _plan(plan: TuningPlan) -> Iterator[Block]:
     if plan.changes:
         yield ("To be changed, and put back by --restore:", "strong")
         yield _change_table(plan.changes)
-        for name in dict.fromkeys(change.check for change in plan.changes):
-            if risk := catalogue()[name].risk:
-                yield (f"{name} costs: {risk}", "limit")
+        for name, risk in plan.risks.items():
+            yield (printable(f"{name} costs: {risk}"), "limit")
     for name, says in plan.good.items():
         yield Words(
             ((printable(f"{name}: nothing to do, {says}"), "muted"),), fit="whole"

@@ -118,7 +118,10 @@ class AuditRequest:
     user: bool = False
     """The unit is one of a user's manager (systemctl --user)."""
     apply: str | None = None
-    """Checks whose remedies to apply: safe, or their IDs, e.g. rt_throttling."""
+    """
+    Checks whose remedies to apply: safe, their IDs, or
+    interrupt_threads:DEVICE=PRIORITY, e.g. rt_throttling,interrupt_threads:eth0=90.
+    """
     dry_run: bool = False
     """Preview of the changes of --apply, without any change."""
     restore: bool = False
