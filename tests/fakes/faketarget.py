@@ -102,6 +102,6 @@ class FakeTarget:
         """Return None: nobody changes users here."""
         return None
 
-    def program_version(self, program: str) -> str | None:
+    def first_line(self, command: Sequence[str]) -> str | None:
         """Look the program up in the table."""
-        return self._programs.get(program)
+        return self._programs.get(command[0])

@@ -134,6 +134,25 @@ def test_a_board_without_stress_ng_is_told_how_to_install_it(
     assert "apk add stress-ng" in done.stderr
 
 
+def test_a_program_of_the_board_that_fails_is_no_lost_connection(
+    tmp_path: Path,
+) -> None:
+    for name, status in (("fails", 255), ("works", 0)):
+        (tmp_path / name).write_text(f"#!/bin/sh\necho $1\nexit {status}\n")
+        (tmp_path / name).chmod(0o755)
+
+    with (
+        board(tmp_path / "ssh") as there,
+        SshTarget("board", ssh=there.ssh) as target,
+    ):
+        said = [
+            target.first_line([f"{tmp_path}/{name}", "a b"])
+            for name in ("fails", "works", "missing")
+        ]
+
+    assert said == ["a b", "a b", None]
+
+
 def hardened(directory: Path) -> list[str]:
     return [
         f"mount --bind {directory} {directory}",

@@ -20,8 +20,11 @@ def here(tmp_path: Path) -> LocalTarget:
 
 
 def test_a_program_that_is_not_installed_has_no_version(here: LocalTarget) -> None:
-    assert here.program_version("no-such-program") is None
-    assert here.program_version(sys.executable) == f"Python {sys.version.split()[0]}"
+    assert here.first_line(["no-such-program"]) is None
+    assert (
+        here.first_line([sys.executable, "--version"])
+        == f"Python {sys.version.split()[0]}"
+    )
 
 
 def test_a_program_that_cannot_run_is_not_taken_for_a_missing_one(
@@ -31,7 +34,7 @@ def test_a_program_that_cannot_run_is_not_taken_for_a_missing_one(
     resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
     try:
         with pytest.raises(TargetError, match=r"Too many open files.*ulimit -n"):
-            here.program_version(sys.executable)
+            here.first_line([sys.executable, "--version"])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

@@ -269,7 +269,7 @@ def _facts() -> Iterator[str]:
         yield ""
         yield f"* Read from: {', '.join(f'`{path}`' for path in kind.paths)}."
         if kind.absent:
-            yield f"* Where there is no such file: {kind.absent}."
+            yield f"* Without it: {kind.absent}."
 
 
 def _checks() -> Iterator[str]:

@@ -10,6 +10,7 @@ A machine: its files, its kernel, its facts, and how rtscope reaches it.
     reader.py                   the interface to read files of any machine
     filetree.py                 a reader of a directory: this root, or a captured tree
     snapshot.py                 files read at one time, and their kernel
+    firmware.py                 what a Raspberry Pi's firmware answers
     guest.py, hypervisors.toml  virtual machine, container or neither
     kernelconfig.py             its configuration: found, parsed, repeated lines
     kernelidentity.py           the kernel of a machine, and parameters it did not take

@@ -223,6 +223,13 @@ def _thermal_zones(kind: FactKind, seen: MachineSnapshot) -> FactValue:
     return known(tuple(zones), temperatures) if zones else unknown(kind, seen)
 
 
+def _of_firmware(kind: FactKind, seen: MachineSnapshot) -> FactValue:
+    """Take nothing: only a run asks the firmware, see `firmware`."""
+    model = "".join(seen.text(path) or "" for path in kind.paths)
+    asked = "only a run asks its firmware" if "Raspberry Pi" in model else kind.absent
+    return unknown(kind, seen, asked)
+
+
 def _mitigations(kind: FactKind, seen: MachineSnapshot) -> FactValue:
     """Return the state of each flaw that affects this CPU."""
     (pattern,) = kind.paths
@@ -386,6 +393,7 @@ PARSERS: Mapping[str, Parser] = {
     "rt_throttling": _rt_throttling,
     "swap_used": _swap_used,
     "text": _text(lambda text: text or None),
+    "of_firmware": _of_firmware,
     "thermal_zones": _thermal_zones,
     "words": _text(lambda text: tuple(text.split()) or None),
 }

@@ -19,7 +19,8 @@ from importlib import resources
 from rtscope.contract import AgentError, DiskLine
 from rtscope.host.errors import MeasurementError, TargetError, UsageError
 from rtscope.machine.cpulist import format_cpulist, parse_cpulist
-from rtscope.machine.facts import memory_available_bytes
+from rtscope.machine.facts import FactValue, memory_available_bytes
+from rtscope.machine.firmware import with_firmware
 from rtscope.machine.gather import gather, os_release
 from rtscope.machine.kernelidentity import RELEASE
 from rtscope.machine.reader import Reader, read, text_of
@@ -156,7 +157,7 @@ def load_programs(plan: Plan, target: Target) -> Mapping[str, str]:
     needy = [load.name for load in loads if load.uses_stress_ng]
     if not needy:
         return {}
-    version = target.program_version("stress-ng")
+    version = target.first_line(["stress-ng", "--version"])
     if version is None:
         raise TargetError(
             f"{target.name}: the loads {', '.join(needy)} need stress-ng, which is not "
@@ -188,7 +189,7 @@ def _measure(shared: _Shared, run: Run) -> Measured:
         here=target.name == "local",
     )
     began = time.monotonic()
-    before = gather(target.reader)
+    before = with_firmware(target, gather(target.reader))
     loading = _prepare_load(shared, run, before)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     growth = () if run.event.startswith(HWLAT) else ("--growth",)
@@ -213,8 +214,9 @@ def _measure(shared: _Shared, run: Run) -> Measured:
     measured = None
     try:
         with put_off():
-            after = {} if seen.lost else gather(target.reader)
+            after: Mapping[str, FactValue] = {}
             if not seen.lost:
+                after = with_firmware(target, gather(target.reader))
                 shared.tuned.check()
             measured = Measured(
                 run=run,

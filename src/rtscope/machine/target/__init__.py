@@ -117,6 +117,10 @@ class Target(Protocol):
         """Return the user that a privileged agent's load becomes; None: it stays."""
         ...
 
-    def program_version(self, program: str) -> str | None:
-        """Return the first line of `PROGRAM --version`; None if it is not installed."""
+    def first_line(self, command: Sequence[str]) -> str | None:
+        """
+        Return the first line that a program prints; None if it is not installed.
+
+        It has a few seconds; raises TargetError for one that does not end.
+        """
         ...

@@ -19,7 +19,7 @@ from rtscope.machine.target import agent_file
 from rtscope.machine.target.stream import PipeStream
 
 SUDO_TIMEOUT_S = 120.0
-VERSION_TIMEOUT_S = 10.0
+FIRST_LINE_TIMEOUT_S = 10.0
 
 
 class LocalTarget:
@@ -87,10 +87,10 @@ class LocalTarget:
         """Return this user, when the agent runs as another through sudo."""
         return (os.getuid(), os.getgid()) if self._root else None
 
-    def program_version(self, program: str) -> str | None:
-        """Return the first line of `PROGRAM --version`; None if it is not installed."""
+    def first_line(self, command: Sequence[str]) -> str | None:
+        """Return the first line that a program prints; None if it is not installed."""
         try:
-            done = process.run([program, "--version"], timeout_s=VERSION_TIMEOUT_S)
+            done = process.run(command, timeout_s=FIRST_LINE_TIMEOUT_S)
         except TargetError as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 return None

@@ -336,9 +336,11 @@ class SshTarget:
         """Return the user logged in as, when the agent runs as another through sudo."""
         return self._user
 
-    def program_version(self, program: str) -> str | None:
-        """Return the first line of `PROGRAM --version`; None if it is not installed."""
-        done = self._command(f"{exec_line([program, '--version'])} 2>/dev/null")
+    def first_line(self, command: Sequence[str]) -> str | None:
+        """Return the first line that a program prints; None if it is not installed."""
+        # 255 would be ssh's own: the program's is then another failure
+        end = f"s=$?; [ $s != {FAILED} ] || s=1; exit $s"
+        done = self._command(f"({exec_line(command)}) 2>/dev/null; {end}")
         if done.status in (126, 127):
             return None
         lines = (self._shell.answer(done.stdout) or "").splitlines()
@@ -404,7 +406,7 @@ def _packed(script: str) -> str:
     )
 
 
-def exec_line(argv: list[str]) -> str:
+def exec_line(argv: Sequence[str]) -> str:
     """Return the script that becomes a program."""
     return f"exec {shlex.join(argv)}"
 
