@@ -52,6 +52,39 @@ def runs(**lanes: Runs) -> Events:
     return {name: ran(some) for name, some in lanes.items()}
 
 
+# --- classes ------------------------------------------------------------------------
+
+RANKS: Mapping[str, Runs] = {
+    "i": [(0, 20), (290, 291), (590, 669)],
+    "o": [(20, 40), (290, 570)],
+    "5": [(40, 60), (210, 290)],
+    "9": [(60, 80), (130, 210)],
+    "d": [(80, 130)],
+}
+
+
+def test_each_class_goes_before_the_next_one() -> None:
+    assert failed(Scenario.CLASSES, runs(**RANKS)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "ran_ms", "says"),
+    [
+        ("9", [(60, 81), (130, 210)], "while d wanted the CPU, none of 9, 5, o, i ran"),
+        ("5", [(40, 61), (210, 290)], "while 9 wanted the CPU, none of 5, o, i ran"),
+        ("i", [(0, 41), (590, 669)], "while 5 wanted the CPU, none of o, i ran"),
+        ("i", [(0, 20), (400, 431)], "while o wanted it, i had at most 10.0 % of wha"),
+        ("i", [(0, 10)], "each wanted the CPU while those below it had"),
+    ],
+)
+def test_a_thread_that_goes_before_its_class_fails(
+    name: str, ran_ms: Runs, says: str
+) -> None:
+    found = failed(Scenario.CLASSES, runs(**{**RANKS, name: ran_ms}))
+
+    assert [one for one in found if one.startswith(says)]
+
+
 # --- rr -----------------------------------------------------------------------------
 
 TURNS = runs(a=[(0, 100), (200, 300)], b=[(100, 200), (300, 400)])

@@ -308,7 +308,7 @@ _rtscope_known() {
                 --kernel|-k) kind=values values='debian-6.12 debian-6.12-rt debian-6.17 debian-6.17-rt debian-6.1 debian-6.1-rt jh7110-6.1 jh7110-6.1-rt jh7110-6.1-rt-debug jh7110-6.1-rt-nolazy jh7110-6.12 jh7110-6.12-board jh7110-6.12-dynamic jh7110-6.12-rt jh7110-6.12-rt-board jh7110-7.3 jh7110-7.3-board jh7110-7.3-dynamic jh7110-7.3-rt jh7110-7.3-rt-board pc-6.12 pc-6.12-board pc-6.12-rt pc-6.12-rt-board pc-6.12-rtgroup rpi-6.12 rpi-6.12-board rpi-6.12-rt rpi-6.12-rt-board' many=yes ;;
                 --cpu) kind=none ;;
                 --html) kind=files ;;
-                '') kind=values values='preempt rr deadline throttle inversion pagefault malloc periodic states' ;;
+                '') kind=values values='preempt rr deadline classes throttle inversion pagefault malloc periodic states' ;;
             esac
             ;;
         'board list') options='--json --help -h'

@@ -347,7 +347,7 @@ complete -c rtscope -n '__rtscope_at app demo' -l cpu -d 'CPU of the threads' -x
 complete -c rtscope -n '__rtscope_at app demo' -l chars -d 'A character for each ms that a thread ran, in order'
 complete -c rtscope -n '__rtscope_at app demo' -l html -d 'HTML page to write' -rF
 complete -c rtscope -n '__rtscope_at app demo' -l json -d 'Result as JSON'
-complete -c rtscope -n '__rtscope_at app demo' -a 'preempt rr deadline throttle inversion pagefault malloc periodic states'
+complete -c rtscope -n '__rtscope_at app demo' -a 'preempt rr deadline classes throttle inversion pagefault malloc periodic states'
 complete -c rtscope -n '__rtscope_at board list' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at board show' -l json -d 'Result as JSON'
 complete -c rtscope -n '__rtscope_at board show' -a 'jh7110 pc rpi3'

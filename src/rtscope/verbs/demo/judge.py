@@ -71,6 +71,46 @@ def _alone(urgent: Lane, other: Lane) -> Check:
     )
 
 
+MOST_OF_IDLE = 0.1
+"""Of what an ordinary thread has: by its weight 0.3 %, and a tick until that counts."""
+
+
+def classes(result: DemoResult) -> Iterator[Check | str]:
+    """Yield what must hold of a thread of each class, and of each rank in one."""
+    one = result.case("classes")
+    d, nine, five, o, i = (one.lane(name) for name in ("d", "9", "5", "o", "i"))
+    ranks = [d, nine, five, o, i]
+    due_ns = {lane.name: lane.times("woke")[0][1] for lane in ranks}
+    yield Check(
+        "each wanted the CPU while those below it had work left",
+        all(due_ns[b.name] <= a.woke_ns < b.done_ns for a, b in pairwise(ranks)),
+        ", ".join(f"{x.name} {ms(due_ns[x.name])} to {ms(x.done_ns)}" for x in ranks),
+    )
+    for urgent in (d, nine, five):
+        less = ranks[ranks.index(urgent) + 1 :]
+        ran_ns = [one.ran_within(urgent.woke_ns, urgent.done_ns) for one in less]
+        names = ", ".join(lane.name for lane in less)
+        yield Check(
+            f"while {urgent.name} wanted the CPU, none of {names} ran",
+            not any(ran_ns),
+            ", ".join(f"{a.name} {ms(ns)}" for a, ns in zip(less, ran_ns, strict=True)),
+        )
+    had_ns = [one.ran_within(o.woke_ns, o.done_ns) for one in (o, i)]
+    yield Check(
+        f"while o wanted it, i had at most {percent(MOST_OF_IDLE)} of what o had",
+        had_ns[1] <= MOST_OF_IDLE * had_ns[0],
+        f"o {ms(had_ns[0])}, i {ms(had_ns[1])}",
+    )
+    yield (
+        "The scheduler asks the classes in this order, and takes the first thread that "
+        "one has: stop (only the kernel's migration/N), deadline (the earliest), rt "
+        "(fifo and rr: the highest priority, of equals the first), fair (other, batch "
+        "and idle: one that is behind its share), ext (of a BPF scheduler); if all are "
+        "empty, the idle task."
+    )
+    yield "Policy idle is no class: its weight in the fair class is 3, of other 1024."
+
+
 def take_turns(result: DemoResult) -> Iterator[Check | str]:
     """Yield what must hold of two threads of one priority, as rr and as fifo."""
     rr, fifo = (turns(result.case(name).lanes) for name in ("rr", "fifo"))
@@ -407,6 +447,7 @@ _CHECKS: Mapping[Scenario, Callable[[DemoResult], Iterator[Check | str]]] = {
     Scenario.PREEMPT: preempt,
     Scenario.RR: take_turns,
     Scenario.DEADLINE: deadline,
+    Scenario.CLASSES: classes,
     Scenario.THROTTLE: throttle,
     Scenario.INVERSION: inherit,
     Scenario.PAGEFAULT: pagefault,

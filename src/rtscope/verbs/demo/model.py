@@ -29,6 +29,7 @@ class Scenario(StrEnum):
     PREEMPT = "preempt"
     RR = "rr"
     DEADLINE = "deadline"
+    CLASSES = "classes"
     THROTTLE = "throttle"
     INVERSION = "inversion"
     PAGEFAULT = "pagefault"
