@@ -3,8 +3,8 @@ python -m sources.run [NUMBER...] - types the commands of lab/sources.toml.
 
 Those that take seconds, in one shell, beside a result of this machine, one of a virtual
 board, and a histogram of another tool. A line says works, works in part, refused,
-missing, not typed or FAILS. Ends with status 1 if a command does not answer as the
-table says.
+missing, not typed or FAILS; with unseen we never saw what the documents name. Ends with
+status 1 if a command does not answer as the table says.
 """
 
 import sys
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from pages.session import Shell, TooLongError
-from sourcespage import Item, documents
+from sourcespage import Item, documents, word_of
 
 TEN_MINUTES_S = 600
 
@@ -65,7 +65,7 @@ class Typing(Protocol):
 
 def answer_of(one: Item, shell: Typing) -> tuple[str, str]:
     """Return how it answers, and why so; `not typed` for what takes longer."""
-    word = WORDS.get(one.answer, one.answer)
+    word = WORDS.get(one.answer, word_of(one))
     if not one.typed:
         return ("not typed", f" ({one.takes})") if one.command else (word, "")
     assert one.command is not None

@@ -378,6 +378,7 @@ def test_the_sources_have_67_things_each_with_a_command_or_a_reason() -> None:
         assert one.command or one.answer in ("missing", "refused"), one
         assert (one.scope in refusals) == (one.answer == "refused"), one
         assert bool(one.lacks) == (one.answer in ("partly", "missing")), one
+        assert not one.unseen or one.answer == "works", one
 
 
 def test_the_tutorial_has_commands_and_they_name_files_that_exist() -> None:

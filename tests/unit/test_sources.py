@@ -6,7 +6,7 @@ import pytest
 
 from pages.session import TooLongError
 from sources.run import answer_of
-from sourcespage import Item, counted, documents
+from sourcespage import Item, counted, documents, sources_page
 
 ITEM = Item(
     names="a thing",
@@ -51,6 +51,7 @@ def test_a_command_works_with_its_status_and_its_text(
     ("item", "word"),
     [
         (replace(ITEM, answer="partly"), "works in part"),
+        (replace(ITEM, unseen="never built by us"), "works, unseen"),
         (replace(ITEM, takes="minutes"), "not typed"),
         (Item(names="x", answer="missing", lacks="y"), "missing"),
         (Item(names="x", answer="refused", scope="platforms"), "refused"),
@@ -61,9 +62,23 @@ def test_what_is_not_whole_is_not_said_to_work(item: Item, word: str) -> None:
 
 
 def test_the_page_counts_each_answer() -> None:
-    items = [ITEM, ITEM, replace(ITEM, answer="partly", lacks="z")]
+    unseen = replace(ITEM, unseen="never built by us")
+    items = [ITEM, ITEM, unseen, replace(ITEM, answer="partly", lacks="z")]
 
-    assert counted(items) == "Of 3, 2 work and 1 in part; missing: 0, refused: 0."
+    assert counted(items) == (
+        "Of 4, 3 work, 1 of them unseen by us, and 1 in part; missing: 0, refused: 0."
+    )
+
+
+def test_what_was_never_seen_stands_beside_the_answer_and_behind_the_command() -> None:
+    page = list(sources_page())
+    unseen = [one for document in documents() for one in document.item if one.unseen]
+
+    assert unseen
+    for one in unseen:
+        (row,) = (line for line in page if line.startswith(f"| {one.number} |"))
+        assert "| works, unseen |" in row
+        assert one.unseen in row
 
 
 def test_most_commands_are_typed_and_show_something() -> None:

@@ -30,6 +30,8 @@ class Item:
     status: tuple[int, ...] = (0,)
     shows: str = ""
     lacks: str = ""
+    unseen: str = ""
+    """Of what works, what we never saw it do."""
     scope: str | None = None
     """The heading of docs/scope.md that refuses it, as a link names it."""
 
@@ -66,9 +68,11 @@ def documents() -> list[Document]:
 def counted(items: list[Item]) -> str:
     """Return how many of them work, in words."""
     answers = Counter(one.answer for one in items)
+    unseen = sum(bool(one.unseen) for one in items)
     return (
-        f"Of {len(items)}, {answers['works']} work and {answers['partly']} in part; "
-        f"missing: {answers['missing']}, refused: {answers['refused']}."
+        f"Of {len(items)}, {answers['works']} work, {unseen} of them unseen by us, and "
+        f"{answers['partly']} in part; missing: {answers['missing']}, refused: "
+        f"{answers['refused']}."
     )
 
 
@@ -89,7 +93,12 @@ def sources_page() -> Iterator[str]:
         yield "| | named there | here | |"
         yield "|--:|---|---|---|"
         for one in document.item:
-            yield row((str(one.number), one.names, one.answer, _how(one)))
+            yield row((str(one.number), one.names, word_of(one), _how(one)))
+
+
+def word_of(one: Item) -> str:
+    """Return the answer, with a mark if we never saw it."""
+    return f"{one.answer}, unseen" if one.unseen else one.answer
 
 
 def _how(one: Item) -> str:
@@ -98,4 +107,5 @@ def _how(one: Item) -> str:
     said = f"`{one.command}`" if one.command is not None else ""
     if one.takes not in (None, SECONDS):
         said += f" ({one.takes})"
-    return f"{said}; {one.lacks}" if said and one.lacks else said or one.lacks
+    doubt = one.lacks or one.unseen
+    return f"{said}; {doubt}" if said and doubt else said or doubt
