@@ -85,8 +85,8 @@ def sources_page() -> Iterator[str]:
     yield counted([one for document in read for one in document.item])
     typed = sum(one.typed for document in read for one in document.item)
     yield (
-        f"`make sources` types the {typed} commands that take seconds; what the others "
-        "take stands behind them, and their names of files and boards are yours."
+        f"`make sources` types the {typed} commands that take seconds; what others "
+        "take stands behind them; names of files and boards are yours."
     )
     for document in read:
         yield from ("", f"## {document.letter}: {document.title}", "")
