@@ -26,7 +26,7 @@ LENGTHS = (4000, 24_000)
 """Long: of the first thousand samples many are among the worst until then."""
 
 MOST_MORE = 30
-"""Instructions of a usual sample above the bare loop. sem and cond may spin in libc."""
+"""Instructions of a sample above the bare loop. sem and cond may spin in libc."""
 
 BARE = r"""
 #include <errno.h>
@@ -127,7 +127,7 @@ def agent_cost(agent: Path, kind: str, directory: Path) -> float:
         result = json.loads(text.splitlines()[-1])
         counts.append((total, sum(t["samples"] for t in result["threads"])))
     (short, few), (long, many) = counts
-    return (long - short) / (many - few)
+    return float((long - short) / (many - few))
 
 
 def main() -> int:
