@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 FAST_TESTS := tests/unit tests/cli tests/golden tests/plugin tests/test_layers.py
 SCRIPTS    := setup/packages setup/environment setup/run setup/test-board setup/fresh setup/try-install setup/try-ci .ci/run
-C_FILES    := $(wildcard agent/*.[ch] agent/*/*.[ch] agent/tests/*/*.[ch] plugin/*.[ch] plugin/tests/*.c lib/*.[ch] lib/tests/*.[ch] bench/guest/*.c lab/plugin/*.c)
+C_FILES    := $(wildcard agent/*.[ch] agent/*/*.[ch] agent/tests/*/*.[ch] plugin/*.[ch] plugin/tests/*.c lib/*.[ch] lib/tests/*.[ch] bench/guest/*.c lab/*/*.c)
 
 help:                 ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1 \t/p' Makefile | expand -t 12
