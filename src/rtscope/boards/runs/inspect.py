@@ -198,7 +198,7 @@ def _without_threads(planned: TuningPlan) -> TuningPlan:
     why = "a virtual board numbers its threads anew at each boot"
     return replace(
         planned,
-        changes=tuple(c for c in planned.changes if c not in threads),
+        changes=tuple(c for c in planned.changes if c.knob != _OF_A_THREAD),
         impossible={**planned.impossible, **{c.check: why for c in threads}},
     )
 

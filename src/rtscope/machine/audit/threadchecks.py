@@ -26,6 +26,7 @@ from rtscope.machine.audit.model import CheckKind, Sighting
 from rtscope.machine.gather import enforces_rt_limit
 from rtscope.machine.kernelidentity import CMDLINE, boot_values
 from rtscope.machine.tasks.listing import irq_devices, irq_of
+from rtscope.machine.tasks.model import Irq
 
 LIMITS = "/proc/self/limits"
 STATUS = "/proc/self/status"
@@ -312,16 +313,15 @@ def _of_device(context: AuditContext, device: str, priority: int) -> Answer:
 
 def why_no_thread(device: str, context: AuditContext) -> str:
     """Say why a device has no interrupt thread, and which have one."""
-    devices = irq_devices(context.machine.files)
-    irqs = [t for t in _of_interrupts(_threads(context)[0]) if irq_of(t.name, devices)]
+    irqs = _interrupts(context)
     if not irqs:
         return f"{NO_IRQ_THREADS}: {_THREADED}"
+    devices = irq_devices(context.machine.files)
     if any(_is_named(device, n, name) for n in devices for name in devices[n]):
         forced = context.kernel.preemption_model == "PREEMPT_RT"
         why = "its driver forbids one" if forced else _THREADED
         return f"its interrupt has no thread on this kernel: {why}"
-    known = [irq.device for t in irqs if (irq := irq_of(t.name, devices))]
-    names = sorted(set(known))
+    names = sorted({irq.device for _, irq in irqs})
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     said = ", ".join(names[:MOST_NAMED])
     return f"no interrupt thread of that name or number; there are: {said}{more}"
@@ -333,12 +333,20 @@ def interrupt_threads_of(device: str, context: AuditContext) -> list[int]:
 
 
 def _of(device: str, context: AuditContext) -> list[_Thread]:
-    devices = irq_devices(context.machine.files)
     return [
         thread
+        for thread, irq in _interrupts(context)
+        if _is_named(device, irq.number, irq.device)
+    ]
+
+
+def _interrupts(context: AuditContext) -> list[tuple[_Thread, Irq]]:
+    """Return each interrupt thread with its interrupt."""
+    devices = irq_devices(context.machine.files)
+    return [
+        (thread, irq)
         for thread in _of_interrupts(_threads(context)[0])
         if (irq := irq_of(thread.name, devices))
-        and _is_named(device, irq.number, irq.device)
     ]
 
 
