@@ -18,6 +18,7 @@ from pathlib import Path
 
 from scipy.stats import binom
 
+from events_on_boards import QUICK, runs_of
 from rtscope.record.directory.records import open_records
 
 PAIRS = 10
@@ -51,30 +52,24 @@ repetitions = {runs}
 """
 
 
-def rtscope(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run a command of rtscope."""
-    argv = (Path(sys.executable).parent / "rtscope", *words)
-    return subprocess.run(argv, check=True, capture_output=True, text=True)
-
-
 def measured(work: Path, pair: int) -> Path:
     """Return the directory of a campaign, which begins, goes on, or is done."""
     out, file = work / f"{pair}", work / "sides.toml"
-    if not (out / "campaign.json").exists():
-        sides = (
-            SIDE.format(side=side, events=json.dumps(EVENTS), runs=RUNS)
-            for side in ("first", "second")
-        )
-        file.write_text(CAMPAIGN + "".join(sides))
-        rtscope("run", file, "--out", out)
-    elif len(open_records(out)) < 2 * RUNS * len(EVENTS):
-        rtscope("run", "--resume", out)
+    sides = (
+        SIDE.format(side=side, events=json.dumps(EVENTS), runs=RUNS)
+        for side in ("first", "second")
+    )
+    file.write_text(CAMPAIGN + "".join(sides))
+    runs_of(out, 2 * RUNS * len(EVENTS), file)
     return out
 
 
 def different(*sides: Path) -> bool:
     """Return whether two sides of an event are called different."""
-    (load,) = json.loads(rtscope("compare", *sides, "--json").stdout)["loads"]
+    rtscope = Path(sys.executable).parent / "rtscope"
+    argv: list[str | Path] = [rtscope, "compare", *sides, "--json"]
+    done = subprocess.run(argv, check=True, capture_output=True, text=True)
+    (load,) = json.loads(done.stdout)["loads"]
     assert [side["runs"] for side in load["sides"]] == [RUNS, RUNS]
     return any(one["different"] for one in load["outcomes"])
 
@@ -101,14 +96,9 @@ def of_board(work: Path, event: str, first: int) -> Path:
     """Return the runs of one event on the board, with RUNS seeds from `first` on."""
     out = work / f"{event.partition(':')[0]}-{first}"
     seeds = ",".join(map(str, range(first, first + RUNS)))
-    if not (out / "campaign.json").exists():
-        about = ("--target", "virtual:pc", "--kernel", "debian-6.12-rt", "--cpus", "1")
-        times = ("--settle", "200ms", "--warmup", "200ms", "--duration", "1s")
-        events = ("--event", event, "--interval", SLOW.get(event, "1ms"))
-        what = ("--load", "os", "--seeds", seeds, "--out", out)
-        rtscope("run", *about, *times, *events, *what)
-    elif len(open_records(out)) < RUNS:
-        rtscope("run", "--resume", out)
+    about = ("--target", "virtual:pc", "--kernel", "debian-6.12-rt", *QUICK)
+    events = ("--event", event, "--interval", SLOW.get(event, "1ms"))
+    runs_of(out, RUNS, *about, *events, "--load", "os", "--seeds", seeds)
     return out
 
 

@@ -41,15 +41,20 @@ def rtscope(*words: str | Path) -> None:
     subprocess.run(("nice", "-n", "5", *argv), check=True, stdout=subprocess.DEVNULL)
 
 
-def measured(out: Path, event: str, kernel: str) -> Sequence[RunRecord]:
-    """Return the runs of a campaign, which begins, goes on, or is done."""
+def runs_of(out: Path, count: int, *words: str | Path) -> Sequence[RunRecord]:
+    """Return the runs of a campaign, which begins with `words`, goes on, or is done."""
     if not (out / "campaign.json").exists():
-        about = ("--target", "virtual:pc", "--kernel", kernel, "--event", EVENTS[event])
-        loads = ("--load", ",".join(LOADS), "--parts", "--jobs", "1")
-        rtscope("run", *about, *loads, *QUICK, "--out", out)
-    elif len(open_records(out)) < len(LOADS):
+        rtscope("run", *words, "--out", out)
+    elif len(open_records(out)) < count:
         rtscope("run", "--resume", out)
     return open_records(out)
+
+
+def measured(out: Path, event: str, kernel: str) -> Sequence[RunRecord]:
+    """Return the runs of an event on a kernel, one under each load."""
+    about = ("--target", "virtual:pc", "--kernel", kernel, "--event", EVENTS[event])
+    loads = ("--load", ",".join(LOADS), "--parts", "--jobs", "1")
+    return runs_of(out, len(LOADS), *about, *loads, *QUICK)
 
 
 @dataclass(frozen=True, slots=True)
