@@ -14,12 +14,22 @@ from rtscope.boards.parts.prepared import Prepared
 from rtscope.boards.parts.qemu import Qemu
 from rtscope.boards.runs.assemble import measured_on_board
 from rtscope.boards.runs.boot import Booted
+from rtscope.boards.runs.diagnosis import messages_of
 from rtscope.boards.runs.prepare import request_for
-from rtscope.contract import Applied, FileLine, Line, Refused, Tuned, dump_line
+from rtscope.contract import (
+    Applied,
+    FileLine,
+    KernelMessage,
+    Line,
+    Refused,
+    Tuned,
+    dump_line,
+)
 from rtscope.host.errors import BoardError
 from rtscope.machine.settings.remedies import SettingChange, TuningPlan
 from rtscope.measure.assemble import assemble
 from rtscope.measure.campaign.model import Campaign
+from rtscope.record.caveats.catalogue import caveats_from_outside
 from rtscope.record.model import RunRecord
 
 MEASURED = (Path(__file__).parents[2] / "format/v2/x86_64.jsonl").read_bytes()
@@ -153,8 +163,55 @@ def test_a_board_is_said_to_be_a_board_and_not_to_be_a_guest_too() -> None:
 def test_a_boot_parameter_that_the_kernel_ignores_limits_the_result(
     append: tuple[str, ...], told: list[str]
 ) -> None:
-    run = replace(record([thread([9_000])]).run, target="virtual:pc")
     log = b'Unknown kernel command line parameters "pti=off rcu_nocbs=all", will be'
+
+    kept = kept_with_log(log, append=append)
+
+    raised = [one.detail for one in kept.caveats if one.id == "parameters_ignored"]
+    assert raised == told
+
+
+THROTTLED = b"<4>[    2.250000] sched: RT throttling activated"
+WARNED = b"<4>[    2.500000] WARNING: CPU: 0 PID: 76 at kernel/sched/cpupri.c:151"
+BOOTED = b"<6>[    0.100000] smpboot: Booting Node   0, Processors: #1"
+UNKNOWN = b"<3>[    0.200000] ACPI: no such table"
+
+
+@pytest.mark.parametrize(
+    ("log", "told"),
+    [
+        ([BOOTED, UNKNOWN], []),
+        (
+            [BOOTED, WARNED],
+            ["kernel warning: 1 message: WARNING: CPU: 0 PID: 76 at kernel/sched/"],
+        ),
+        (
+            [WARNED, THROTTLED, WARNED],
+            [
+                "kernel warning: 2 messages, the first: WARNING: CPU: 0 PID: 76",
+                "; RT throttling: 1 message: sched: RT throttling activated",
+            ],
+        ),
+    ],
+)
+def test_a_warning_before_the_measured_time_is_a_doubt(
+    log: list[bytes], told: list[str]
+) -> None:
+    kept = kept_with_log(b"\n".join(log))
+
+    details = [c.detail for c in kept.caveats if c.id == "kernel_warned_outside"]
+    assert len(details) == bool(told)
+    assert all(text in details[0] for text in told)
+
+
+def test_a_warning_within_the_measured_time_is_told_once() -> None:
+    message = KernelMessage(time_us=2_500_000, level=4, text=WARNED[18:].decode())
+    assert not list(caveats_from_outside(messages_of(WARNED.decode()), [message]))
+
+
+def kept_with_log(log: bytes, *, append: tuple[str, ...] = ()) -> RunRecord:
+    """Return the record of a boot with this kernel log."""
+    run = replace(record([thread([9_000])]).run, target="virtual:pc")
     booted = Booted(
         files={
             "measure.jsonl": MEASURED,
@@ -169,10 +226,6 @@ def test_a_boot_parameter_that_the_kernel_ignores_limits_the_result(
     )
     campaign = Campaign(target="virtual:pc", append=append)
     request = request_for(run, campaign, BOARD, ("rtscope",))
-
-    kept = assemble(
+    return assemble(
         measured_on_board(request, PREPARED, booted, trace={}, attachments={})
     )
-
-    raised = [one.detail for one in kept.caveats if one.id == "parameters_ignored"]
-    assert raised == told

@@ -180,6 +180,15 @@ def test_beside_a_load_that_died_no_budget_is_kept_and_one_may_be_broken() -> No
     assert f"T{doubt[1:]}." in text
 
 
+def test_a_warning_of_the_kernel_is_said_and_changes_no_answer() -> None:
+    one = replace(seen(), notes=("the kernel warned",))
+    wide = BudgetTable(response_ns=1_000_000)
+
+    assert judged(wide, one) == {"response": Outcome.KEPT}
+    text = render_document(answer_document(answered(wide, one)))
+    assert "The kernel warned." in text
+
+
 def test_the_worst_outcome_decides() -> None:
     test = ProgramTest(budget=BudgetTable(response_ns=1, allocations=0, missed=0))
 

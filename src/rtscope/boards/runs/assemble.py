@@ -17,7 +17,7 @@ from rtscope.boards.parts.prepared import Prepared, initrd_digest
 from rtscope.boards.parts.qemu import Boot, Qemu, command_line, quantum_by_plugin
 from rtscope.boards.recording.symbols import module_addresses
 from rtscope.boards.runs.boot import Booted
-from rtscope.boards.runs.diagnosis import oom_kills
+from rtscope.boards.runs.diagnosis import messages_of, oom_kills
 from rtscope.boards.runs.inspect import files_of
 from rtscope.boards.runs.prepare import RunRequest, job_for
 from rtscope.boards.runs.script import MODULE_SYMBOLS, TUNED
@@ -32,7 +32,7 @@ from rtscope.measure.loads import get_load
 from rtscope.measure.observe import Observation
 from rtscope.measure.plan import measure_args
 from rtscope.measure.settings import CampaignTuning, refuse_missing
-from rtscope.record.caveats.catalogue import Caveat, make
+from rtscope.record.caveats.catalogue import Caveat, caveats_from_outside, make
 from rtscope.record.model import InputDigests, Run, VirtualRun
 from rtscope.record.wakeparts import WakeupParts, wakeup_parts
 
@@ -88,6 +88,9 @@ def measured_on_board(
             *audited,
             *_caveats(request, virtual, reused),
             *_ignored(request.campaign.append, booted.text("kernel.log")),
+            *caveats_from_outside(
+                messages_of(booted.text("kernel.log")), seen.kernel_log
+            ),
         ),
         tuned=tuning.changed if tuning else (),
         tuning={**tuning.document(), OPTIONS: list(request.settings)}

@@ -18,7 +18,7 @@ from rtscope.boards.parts.qemu import ProgramView, Recording
 from rtscope.boards.recording.crash import crash_place
 from rtscope.boards.runs import programscript as script
 from rtscope.boards.runs.boot import Booted, boot, in_steps
-from rtscope.boards.runs.diagnosis import oom_kills
+from rtscope.boards.runs.diagnosis import messages_of, oom_kills
 from rtscope.boards.runs.identity import BoardIdentity, identity_of
 from rtscope.boards.runs.inspect import GuestFiles, files_of
 from rtscope.boards.runs.programscript import ProgramJob, job_of_program
@@ -44,7 +44,7 @@ from rtscope.measure.loads import get_load, stream_caveats, stream_of
 from rtscope.programs.ends import end_words
 from rtscope.programs.memorymap import Mapping as Piece
 from rtscope.programs.memorymap import parse_maps
-from rtscope.record.caveats.catalogue import Caveat, make
+from rtscope.record.caveats.catalogue import Caveat, caveats_from_outside, make
 
 SHOWN_CHARACTERS = 400
 """Of the output of a program that failed, in a message."""
@@ -118,7 +118,7 @@ class ProgramRun:
     reader: GuestFiles
     """Facts about the board, read before the first start."""
     caveats: tuple[Caveat, ...]
-    """What casts doubt on its load."""
+    """What casts doubt on its load, and on the kernel."""
     kernel_log: str
     host_seconds: float
     paths: bytes | None = None
@@ -179,7 +179,10 @@ def run_program(
         identity=identity,
         record=booted.program,
         reader=files_of(prepared, booted, script.FACTS),
-        caveats=tuple(_load_caveats(job, booted)),
+        caveats=(
+            *_load_caveats(job, booted),
+            *caveats_from_outside(messages_of(booted.text("kernel.log")), ()),
+        ),
         kernel_log=booted.text("kernel.log"),
         host_seconds=booted.host_seconds,
         paths=booted.stream,

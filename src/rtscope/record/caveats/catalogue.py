@@ -10,7 +10,7 @@ A message without a row counts if the kernel logged it as an error.
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -285,6 +285,26 @@ def caveats_from_log(
         make(caveat, _expected(caveat, load) + _listed(titles))
         for caveat, titles in by_caveat.items()
     )
+
+
+WARNINGS = ("kernel_warning", "kernel_stall", "rt_throttled")
+"""Caveats of messages that tell of the whole boot, whenever they came."""
+
+
+def caveats_from_outside(
+    boot: Iterable[KernelMessage], measured: Collection[KernelMessage]
+) -> Iterator[Caveat]:
+    """Yield the caveat of warnings in a boot's log that are not those `measured`."""
+    told = {message.text for message in measured}
+    titles: dict[str, list[str]] = {}
+    for message in boot:
+        kind = kind_of_message(message)
+        if kind is None or kind is OTHER_ERROR or message.text in told:
+            continue
+        if kind.caveat in WARNINGS:
+            titles.setdefault(kind.title, []).append(message.text)
+    if titles:
+        yield make("kernel_warned_outside", _listed(titles))
 
 
 def _expected(caveat: str, load: str) -> str:

@@ -397,6 +397,7 @@ def most_calls(thread: OutsideThread) -> int:
 def _unseen(one: SeenStart, *, judged: bool) -> Iterator[Block]:
     for doubt in one.doubts:
         yield (f"{capital(doubt)}.", "limit")
+    yield from (f"{capital(note)}." for note in one.notes)
     if one.outside.lost:
         yield (
             f"{one.outside.lost:,} records were lost: the last cycles are missing.",

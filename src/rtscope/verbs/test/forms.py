@@ -62,7 +62,7 @@ def answer_row(answer: Answer) -> dict[str, Any]:
         "doubts": [
             {"run": one.name, "says": doubt}
             for one in answer.tested
-            for doubt in one.doubts
+            for doubt in (*one.doubts, *one.notes)
         ],
         "threads": [
             _thread_json(thread, one)

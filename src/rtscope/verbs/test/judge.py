@@ -160,6 +160,8 @@ class SeenStart:
     """Of the boot."""
     doubts: tuple[str, ...] = ()
     """Why its load may not have run: a limit is then not shown to be kept."""
+    notes: tuple[str, ...] = ()
+    """What else is in doubt, such as a warning of the kernel; it changes no answer."""
     hidden: Mapping[int, str] = field(default_factory=dict)
     """Why allocations of a process are not seen."""
     stacks: Mapping[int, NamedStack] = field(default_factory=dict)

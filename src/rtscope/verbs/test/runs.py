@@ -55,7 +55,8 @@ def seen_starts(test: ProgramTest, ran: Ran, reader: Reader) -> Iterator[SeenSta
 
     `reader` is that of the boot. Raises BoardError if nothing of it is judged.
     """
-    doubts = tuple(_doubts(ran.run.caveats))
+    doubts = tuple(_sentences(ran.run.caveats, Effect.LIMIT, Effect.INVALID))
+    notes = tuple(_sentences(ran.run.caveats, Effect.NOTE))
     boot = ran.boot
     starts = outside_starts(
         ran.run,
@@ -74,6 +75,7 @@ def seen_starts(test: ProgramTest, ran: Ran, reader: Reader) -> Iterator[SeenSta
             starts=len(ran.run.starts),
             outside=one.outside,
             doubts=(*doubts, *_left(boot.job.program.command[0], one.start)),
+            notes=notes,
             hidden=one.hidden,
             stacks=named_stacks(
                 boot.job.program,
@@ -93,9 +95,9 @@ def _left(command: str, start: ProgramStart) -> Iterator[str]:
         )
 
 
-def _doubts(caveats: Sequence[Caveat]) -> Iterator[str]:
-    """Yield the caveats for which a limit is not shown to be kept."""
+def _sentences(caveats: Sequence[Caveat], *effects: Effect) -> Iterator[str]:
+    """Yield the caveats of these effects in words."""
     for one in caveats:
         kind = kind_of(one)
-        if kind.effect is not Effect.NOTE:
+        if kind.effect in effects:
             yield f"{kind.message}{one.detail and f' ({one.detail})'}"
