@@ -172,6 +172,7 @@ def test_a_boot_parameter_that_the_kernel_ignores_limits_the_result(
 
 
 THROTTLED = b"<4>[    2.250000] sched: RT throttling activated"
+CUT = b"<4>[    2.500000] ------------[ cut here ]------------"
 WARNED = b"<4>[    2.500000] WARNING: CPU: 0 PID: 76 at kernel/sched/cpupri.c:151"
 BOOTED = b"<6>[    0.100000] smpboot: Booting Node   0, Processors: #1"
 UNKNOWN = b"<3>[    0.200000] ACPI: no such table"
@@ -182,8 +183,8 @@ UNKNOWN = b"<3>[    0.200000] ACPI: no such table"
     [
         ([BOOTED, UNKNOWN], []),
         (
-            [BOOTED, WARNED],
-            ["kernel warning: 1 message: WARNING: CPU: 0 PID: 76 at kernel/sched/"],
+            [BOOTED, CUT, WARNED],
+            ["kernel warning: 2 messages, the first: WARNING: CPU: 0 PID: 76 at ker"],
         ),
         (
             [WARNED, THROTTLED, WARNED],

@@ -315,9 +315,14 @@ def _expected(caveat: str, load: str) -> str:
 
 def _listed(titles: dict[str, list[str]]) -> str:
     return "; ".join(
-        f"{title}: {_count(texts)}: {_first_line(texts[0])}"
+        f"{title}: {_count(texts)}: {_first_line(_telling(texts))}"
         for title, texts in titles.items()
     )
+
+
+def _telling(texts: list[str]) -> str:
+    """Return the first message that is more than the line above a dump."""
+    return next((text for text in texts if not text.startswith("-----")), texts[0])
 
 
 def _count(texts: list[str]) -> str:
