@@ -353,7 +353,7 @@ static enum exit_status record(struct cyclewatch *w)
 		if (!cyclepick_works(&w->pick))
 			refuse_events(&w->tracer);
 	}
-	wakecost_begin();
+	wakecost_begin(w->options->pid);
 	w->from_ns = clock_now_ns();
 	record_all(w);
 	if (tracer_works(&w->tracer)) {
@@ -383,7 +383,7 @@ static enum exit_status watch_cycles(struct cyclewatch *w)
 				  "");
 	/* first: events cost half of their time from when they are on, and are on before
 	 * they are recorded */
-	wakecost_begin();
+	wakecost_begin(w->options->pid);
 	w->plain = wakecost_measure();
 	wakecost_end();
 	tracer_open(&w->tracer, &w->journal, NULL, 0, w->options);

@@ -9,11 +9,12 @@
 
 #include <stdint.h>
 
-#define WAKECOST_SLEEPS 64 /* of a millisecond each */
+#define WAKECOST_SLEEPS 64 /* of a millisecond and some more each */
 
 /* The calling thread gets the lowest real-time priority, if it may: those of programs
- * preempt it, ordinary ones do not. */
-void wakecost_begin(void);
+ * preempt it, ordinary ones do not. It goes where the process's first real-time thread may
+ * run: CPUs differ. Where that leaves it no time it returns to those it had before. */
+void wakecost_begin(int pid);
 void wakecost_end(void);
 
 /* How late, the medians; 0: unknown. */

@@ -305,7 +305,7 @@ enum exit_status watch(struct options *options, struct emit *out)
 	w.buffer = malloc(RECORD_BYTES);
 	if (!w.buffer)
 		return emit_error(out, "memlock", "no memory to watch a process", "");
-	wakecost_begin();
+	wakecost_begin(w.pid);
 	plain = wakecost_measure();
 	w.cost[3].name = "wakeup";
 	w.cost[3].plain_ns = plain.alone_ns;
