@@ -40,8 +40,20 @@ static struct away {
 	bool guarded;
 	pid_t tid;
 	sem_t home;
-	cpu_set_t before;
+	cpu_set_t before, there;
 } away;
+
+/* Off the program's CPUs first, where others are left: it would stay on them. */
+static void go_home(void)
+{
+	cpu_set_t others;
+
+	CPU_AND(&others, &away.before, &away.there);
+	CPU_XOR(&others, &away.before, &others);
+	if (CPU_COUNT(&others))
+		sched_setaffinity(away.tid, sizeof(others), &others);
+	sched_setaffinity(away.tid, sizeof(away.before), &away.before);
+}
 
 /* Brings it home where the program leaves it no time, which it cannot notice itself. */
 static void *guard(void *unused)
@@ -56,7 +68,7 @@ static void *guard(void *unused)
 	until.tv_sec += STARVED_S;
 	while (sem_timedwait(&away.home, &until) && errno == EINTR)
 		;
-	sched_setaffinity(away.tid, sizeof(away.before), &away.before);
+	go_home();
 	return NULL;
 }
 
@@ -89,6 +101,7 @@ static bool cpus_of(int pid, cpu_set_t *cpus)
 
 static void go_to(const cpu_set_t *cpus)
 {
+	away.there = *cpus;
 	if (sched_getaffinity(0, sizeof(away.before), &away.before) ||
 	    sem_init(&away.home, 0, 0))
 		return;

@@ -142,7 +142,7 @@ static int open_events(struct watch *w, struct watched *t)
 {
 	/* from here on it is known when it executes a program; if it cannot be, the first
 	 * sampler makes the ring */
-	if (!t->ring.map && !t->own &&
+	if (!t->ring.map &&
 	    perfring_make_of_thread(&t->ring, t->tid, w->ring_bytes) == -ESRCH &&
 	    !is_there(w, t))
 		return -ESRCH;
